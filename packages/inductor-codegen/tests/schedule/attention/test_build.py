@@ -12,7 +12,7 @@ import torch
 from torch.fx import GraphModule
 
 from fx_interface import GraphBuilder
-from fx_interface.attention.operators import ATTENTION
+from fx_interface.attention.operators import ATTENTION, ATTENTION_BACKWARD
 from fx_interface.attention.programs import text_of
 from fx_interface.dialects import prims as p
 from fx_interface.regions.attention import BLOCK_TENSORS, POINT_DTYPE, result_specs, working_dtype
@@ -129,3 +129,53 @@ def test_an_index_out_of_range_is_an_index_error() -> None:
     graph, _ = whole(given, bias, NO_BLOCKS, [])
     with pytest.raises(IndexError):
         compile_graph(graph, CodegenOptions(cache=False))(*given, bias)
+
+
+def derivative(working: torch.dtype, bias: torch.Tensor) -> str:
+    """What arrives, and that bias gets it at [h, kv]."""
+    builder = GraphBuilder("prims")
+    builder.input(number(working))
+    _, h, _, kv = (builder.input(number(POINT_DTYPE)) for _ in range(4))
+    builder.input(spec_of(bias))
+    arriving = builder.input(number(working))
+    return text_of(builder.build(arriving, arriving, h, kv))
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("heads", [4, 1])
+@pytest.mark.parametrize("listed", [None, 40])
+def test_gradients(dtype: torch.dtype, heads: int, listed: int | None) -> None:
+    given, bias = tensors(dtype, heads=heads), torch.randn(4, 100)
+    working = working_dtype(dtype)
+    size = [] if listed is None else [listed, listed]
+    blocks = NO_BLOCKS if listed is None else all_blocks(listed)
+    programs = (score(working, bias), mask(), [0], [], 0.5, size)
+    out, sums, _ = ATTENTION(*given, NO_BLOCKS, [bias], [], *programs, False)
+    arriving = [sums, torch.randn_like(out), torch.randn_like(sums)]
+    rest = (*programs, derivative(working, bias), [0], [2])
+    expected = ATTENTION_BACKWARD(*given, *arriving, NO_BLOCKS, [bias], [], *rest)
+    builder = GraphBuilder("prims")
+    places = [builder.input(spec_of(tensor)) for tensor in (*given, *arriving)]
+    lists = [None if block is None else builder.input(spec_of(block)) for block in blocks]
+    specs = [spec_of(grad) for grad in expected]
+    called = builder.call(
+        ATTENTION_BACKWARD, *places, lists, [builder.input(spec_of(bias))], [], *rest, spec=specs
+    )
+    graph = builder.build(
+        *[builder.call(operator.getitem, called, at, spec=spec) for at, spec in enumerate(specs)]
+    )
+    assert len(kernels(plan(graph))) == 2
+    inputs = [*given, *arriving, *[block for block in blocks if block is not None], bias]
+    for found, other in zip(
+        compile_graph(graph, CodegenOptions(cache=False))(*inputs), expected, strict=True
+    ):
+        error = (found - other).norm() / other.norm()
+        assert error < (2e-2 if dtype is torch.bfloat16 else 1e-5)
+
+
+def all_blocks(size: int) -> list[torch.Tensor | None]:
+    """Lists in which every block is seen in part: the mask alone decides."""
+    count = -(-100 // size)
+    counts = torch.full((1, 1, count), count, dtype=torch.int32)
+    indices = torch.arange(count, dtype=torch.int32).expand(1, 1, count, count).contiguous()
+    return [counts, indices, None, None, counts.clone(), indices.clone(), None, None]

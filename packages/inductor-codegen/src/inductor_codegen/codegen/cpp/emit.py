@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from inductor_codegen.codegen.cpp.attention.forward import emit_attention
+from inductor_codegen.codegen.cpp.attention.source import emit_attention
 from inductor_codegen.codegen.cpp.loops.lanes import LaneWriter
 from inductor_codegen.codegen.cpp.loops.rows import RowWriter
 from inductor_codegen.codegen.cpp.loops.slices import SliceWriter

@@ -182,8 +182,6 @@ class _Builder:
         """The queries. ``Unwritten`` for what no kernel is written for."""
         placed = [self.args[role] for role in ("query", "key", "value")]
         query: Value = self.lowered.values[placed[0].source]
-        if is_cpu(query.device) and self.task is not Task.FORWARD:
-            raise Unwritten("there is no kernel for the backward on a CPU")
         if not is_cpu(query.device) and query.dtype is torch.float64:
             raise Unwritten("queries are float64 on a GPU")
         if query.dtype not in _DTYPES:

@@ -70,4 +70,10 @@ template <typename T, bool adds> static __attribute__((noinline)) void tile_prod
     }
   }
 }
+// Add to what other threads add to as well, if there are any.
+template <typename T, typename V> INLINE void add_at(T* where, V value, int64_t threads) {
+  if (threads < 2) { *where += value; return; }
+#pragma omp atomic
+  *where += value;
+}
 """
