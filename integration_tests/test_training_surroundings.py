@@ -354,13 +354,41 @@ def checkpointed(compile: Program) -> Any:
     return x.grad, _gradients(model)
 
 
+class _Put(torch.autograd.Function):
+    """Writes into memory past autograd, and gives the memory a history."""
+
+    @staticmethod
+    def forward(ctx: Any, memory: Tensor, value: Tensor, column: int) -> Tensor:
+        ctx.column = column
+        memory.data[:, column] = value
+        return memory
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        return grad, grad[:, ctx.column], None
+
+
+def memory_with_a_history(compile: Program) -> Any:
+    """As solvers of differential equations keep their stages; a part of the memory is a result too."""
+
+    def function(x: Tensor) -> Any:
+        stages = _Put.apply(torch.zeros(3, 2), x, 0)
+        stages = _Put.apply(stages, stages[:, :1].sum(1) * 2, 1)
+        return stages, stages[:, 1]
+
+    x = torch.linspace(-1, 1, 3).requires_grad_()
+    stages, last = compile(function)(x)
+    (stages.square().sum() + last.exp().sum()).backward()
+    return stages, last, x.grad
+
+
 PROGRAMS = (
     *(tensor_hooks, hooks_registered_inside, module_hooks, post_accumulate_hooks, retained_graph),
     *(gradient_outside, gradient_inside, gradient_inside_with_a_graph, backward_inside),
     *(accumulated_gradients, set_to_none, frozen_then_trained, autocast, autocast_inside),
     *(complex_numbers, complex_leaf, integer_inputs, tensor_subclass, custom_operator),
     *(custom_operator_that_writes, autograd_function, foreach, second_derivatives, inference_mode),
-    *(detached_parts, checkpointed),
+    *(detached_parts, checkpointed, memory_with_a_history),
 )
 
 
@@ -372,7 +400,7 @@ def test_as_in_eager(program: Callable[[Program], Any]) -> None:
 ONE_GRAPH = (
     *(tensor_hooks, retained_graph, gradient_outside, accumulated_gradients, set_to_none, autocast),
     *(autocast_inside, complex_numbers, complex_leaf, integer_inputs, custom_operator, foreach),
-    *(second_derivatives, detached_parts),
+    *(second_derivatives, detached_parts, memory_with_a_history),
 )
 
 

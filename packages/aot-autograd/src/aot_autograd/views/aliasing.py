@@ -29,6 +29,7 @@ from aot_autograd.recording.storage import Storage, ViewStep
 from aot_autograd.recording.trace import Trace, TracedTensor
 from aot_autograd.recording.values import Value
 from aot_autograd.views.memory import read_in_memory
+from aot_autograd.views.shared_histories import steps_behind, whole_with_history
 from aot_autograd.views.views import HIDDEN_VIEWS, IDENTITIES, apply_step, is_view
 from fx_interface.errors import UnsupportedProgramError
 from fx_interface.python_runtime.quick_dataclasses import dataclass
@@ -46,13 +47,22 @@ class GraphResult:
 
 
 @dataclass(slots=True)
+class Root:
+    """A result that others of its memory are views of, in the place of the memory's base; where in the graph it is."""
+
+    tensor: TracedTensor
+    index: int | None = None
+
+
+@dataclass(slots=True)
 class Results:
     """The forward graph's results and how the program's results are made of them. ``views``: those of the program's
-    that are made again as views and require grad."""
+    that are made again as views and require grad. ``roots``: by the storage (its identity)."""
 
     graph: list[GraphResult] = field(default_factory=list)
     recipes: list[Recipe] = field(default_factory=list)
     views: dict[int, TracedTensor] = field(default_factory=dict)
+    roots: dict[int, Root] = field(default_factory=dict)
 
 
 def memory_root(value: Value) -> Value:
@@ -98,6 +108,7 @@ def classify(trace: Trace, outputs: Sequence[Any], *, training: bool) -> Results
         for tensor in outputs
         if isinstance(tensor, TracedTensor) and _reaches_into_itself(trace, tensor)
     )
+    found.roots = _roots(outputs)
     for position, output in enumerate(outputs):
         if isinstance(output, torch.Tensor) and id(output) in seen:
             found.recipes.append(SameAs(seen[id(output)]))
@@ -114,6 +125,21 @@ def classify(trace: Trace, outputs: Sequence[Any], *, training: bool) -> Results
             found.views[position] = output
     _mark_inference(found, outputs)
     _return_born_sizes(trace, found)
+    return found
+
+
+def _roots(outputs: Sequence[Any]) -> dict[int, Root]:
+    """By storage, what its results are made of again where the storage's base has no gradient, but they have."""
+    by_storage: dict[int, dict[int, TracedTensor]] = {}
+    for output in outputs:
+        if isinstance(output, TracedTensor):
+            by_storage.setdefault(id(output.storage_record), {})[id(output)] = output
+    found = {}
+    for key, sharing in by_storage.items():
+        tensors = list(sharing.values())
+        root = whole_with_history(tensors[0].storage_record, tensors) if len(tensors) > 1 else None
+        if root is not None:
+            found[key] = Root(root)
     return found
 
 
@@ -163,6 +189,9 @@ def _recipe(
             if storage.form.tensor is output:
                 return FromInput(storage.input_index)
             _check_beside_form(output)
+        root = found.roots.get(id(storage))
+        if root is not None:
+            return _behind(found, root, output)
         if storage.input_index is not None or sharing[id(storage)] > 1:
             _check_history(output)
         if storage.input_index is not None:
@@ -243,6 +272,16 @@ def _base(found: Results, storage: Storage, bases: dict[int, int]) -> int:
         index = bases[id(storage)] = len(found.graph)
         found.graph.append(GraphResult(storage.value, storage.base))
     return index
+
+
+def _behind(found: Results, root: Root, output: TracedTensor) -> Recipe:
+    """Of a result that gets its gradient through another one, which shows all of their memory."""
+    if root.index is None:
+        root.index = len(found.graph)
+        found.graph.append(GraphResult(root.tensor.storage_record.value, root.tensor))
+    base = FromGraph(root.index)
+    steps = steps_behind(output, root.tensor)
+    return ViewOf(base, tuple(map(replay_of, steps))) if steps else base
 
 
 def _viewed(base: FromGraph | FromInput, step: ViewStep | None) -> Recipe:
