@@ -189,3 +189,32 @@ def test_what_has_no_rule_for_a_transform_raises():
     fast = optimize(lambda graph_module, _: graph_module.forward)(lambda x: torch.func.vmap(Square.apply)(x))
     with pytest.raises(RuntimeError, match="setup_context"):
         fast(torch.arange(3.0))
+
+
+class Doubled(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x * 2)
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, gradient):
+        (doubled,) = ctx.saved_tensors
+        return gradient * doubled
+
+
+def test_an_instance_that_is_made_only_to_be_applied(whole):
+    def program(x):
+        return Doubled().apply(x) + 1, Doubled().apply(x.detach())
+
+    x = torch.arange(3.0, requires_grad=True)
+    whole(program, (x,), (torch.ones(2, requires_grad=True),))
+
+
+def test_what_an_instance_holds_is_pythons(same):
+    def program(x):
+        made = Doubled()
+        made.note = x * 2
+        return made.needs_input_grad, made.note, made.metadata is not None
+
+    same(program, (torch.ones(2),))

@@ -198,3 +198,10 @@ def test_a_list_of_tensors_decides_on_a_branch(same):
         return y - 1, torch.ones(3) in [x]
 
     same(program, (torch.ones(2),), (torch.zeros(2),), (torch.full((2,), 3.0),))
+
+
+def test_sizes_beside_numbers_of_numpy(whole):
+    def program(x, n, scale):
+        return x + (n % scale), x * (scale * x.shape[0]), type(n % scale)
+
+    whole(program, (torch.ones(2), 7, numpy.int64(4)), (torch.ones(2), 9, numpy.int64(4)), dynamic=True)

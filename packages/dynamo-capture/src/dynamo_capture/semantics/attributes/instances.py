@@ -44,6 +44,10 @@ _INSTANCE_METHOD = type(vars(torch._C.Graph)["nodes"])
 _OF_EXCEPTIONS = frozenset({"args", "__cause__", "__context__", "__traceback__", "__suppress_context__"})
 
 
+_NODE = torch._C._FunctionBase
+"""The class in C of custom functions, whose attributes are there from the start."""
+
+
 class InstanceAttributes(Lookup):
     """``obj.name``: what was written, properties and descriptors, ``__dict__``, the class, ``__getattr__``."""
 
@@ -156,6 +160,8 @@ class InstanceAttributes(Lookup):
             if issubclass(obj.cls, BaseException) and (name in _OF_EXCEPTIONS or obj.real is None):
                 return self.of_exception(obj, name)
             if obj.real is None:
+                if found.__objclass__ is _NODE:
+                    raise GraphBreak("CAP214", f"{name} of an instance of {obj.cls.__name__} that is made here")
                 raise Missing
             if obj.attrs.get(name, ABSENT) is None:
                 raise Missing

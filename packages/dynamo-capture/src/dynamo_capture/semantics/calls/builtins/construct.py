@@ -138,7 +138,7 @@ def new_instance(tx: Context, cls: type, args: list[Value]) -> Value:
         made.base = ListValue([])
     elif issubclass(cls, set):
         made.base = SetValue({})
-    elif base is not object or not _is_made_by_object(cls):
+    elif not issubclass(cls, torch.autograd.Function) and (base is not object or not _is_made_by_object(cls)):
         raise GraphBreak(
             "CAP233",
             f"an instance of {cls.__module__}.{cls.__qualname__} is made, a class not written in Python",
