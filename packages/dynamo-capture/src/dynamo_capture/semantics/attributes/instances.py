@@ -133,16 +133,18 @@ class InstanceAttributes(Lookup):
         if not deleted and obj.real is not None:
             space = instance_dict_of(obj.real)
             if space is not None and name in space:
+                place = obj.space
                 made = (
-                    self._tx.wrap(space[name], ItemSource(obj.space, name))
-                    if obj.space is not None
+                    self._tx.wrap(space[name], ItemSource(place, name))
+                    if place is not None
                     else self._tx.known(space[name])
                 )
                 obj.reads[name] = made
                 return made
         if not deleted and has_guardable_dict(obj):
-            assert obj.space is not None
-            self._tx.guards.absent(obj.space, name)
+            place = obj.space
+            assert place is not None
+            self._tx.guards.absent(place, name)
         if found is ABSENT:
             raise Missing
         made = self._bind(found, obj, cls, name)

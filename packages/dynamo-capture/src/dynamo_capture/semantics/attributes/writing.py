@@ -152,9 +152,10 @@ class WrittenAttributes(ModuleAttributes):
         space = instance_dict_of(obj.real) if obj.real is not None else None
         if space is None:
             return False
-        if obj.space is not None:
+        place = obj.space
+        if place is not None:
             guard = self._tx.guards.present if name in space else self._tx.guards.absent
-            guard(obj.space, name)
+            guard(place, name)
         return name in space
 
     def set_known(self, owner: Const, name: str, value: Value) -> None:
