@@ -163,7 +163,9 @@ class InstanceAttributes(Lookup):
                 return self.of_exception(obj, name)
             if obj.real is None:
                 if found.__objclass__ is _NODE:
-                    raise GraphBreak("CAP214", f"{name} of an instance of {obj.cls.__name__} that is made here")
+                    raise GraphBreak(
+                        "CAP214", f"{name} of an instance of {obj.cls.__name__} that is made here"
+                    )
                 raise Missing
             if obj.attrs.get(name, ABSENT) is None:
                 raise Missing

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from dynamo_capture.foundation.class_members import has_member
 from dynamo_capture.foundation import numpy_types
+from dynamo_capture.foundation.class_members import has_member
 from dynamo_capture.foundation.errors import GraphBreak, UserRaise
 from dynamo_capture.foundation.type_names import has_sequence_slots, message_name
 from dynamo_capture.semantics.numbers import floats
@@ -116,7 +116,9 @@ class Operators:
     def _symbolic(self, symbol: str, lhs: Value, rhs: Value) -> Value | None:
         numbers = [lhs.number(), rhs.number()]
         if None in numbers:
-            of_numpy = any(isinstance(v, Const) and isinstance(v.value, numpy_types.SCALARS) for v in (lhs, rhs))
+            of_numpy = any(
+                isinstance(v, Const) and isinstance(v.value, numpy_types.SCALARS) for v in (lhs, rhs)
+            )
             return self._fixed(symbol, lhs, rhs) if of_numpy else None
         combine = _SYMBOLIC.get(symbol)
         if combine is not None and all(
