@@ -112,8 +112,10 @@ def _is_torchs(function: Callable[..., Any]) -> bool:
 def _entry(function: Callable[..., Any]) -> FunctionType:
     """A function that calls an object, with code of its own: what is cached is cached per object."""
 
+    self = function  # as reports call it
+
     def call(*args: Any, **kwargs: Any) -> Any:
-        return function(*args, **kwargs)
+        return self(*args, **kwargs)
 
     name = (
         type(function).__name__

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any
 
+from dynamo_capture.foundation.texts.users_words import in_users_words
 from fx_interface.errors import StackError, UnsupportedProgramError, UserLocation
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ class GraphBreak(Exception):
     def __init__(
         self, code: str, reason: str, where: UserLocation | None = None, *, as_written: bool = False
     ) -> None:
+        reason = in_users_words(reason)
         self.as_written = as_written
         self.code = code
         self.reason = reason

@@ -7,6 +7,7 @@ from dataclasses import field
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
+from dynamo_capture.foundation.texts.users_words import in_users_words
 from fx_interface.errors import UserLocation
 from fx_interface.python_runtime.quick_dataclasses import dataclass
 
@@ -56,7 +57,8 @@ class Recompilation:
     def __str__(self) -> str:
         times = "once" if self.count == 1 else f"{self.count} times"
         place = f"\n  relied on at {self.where}" if self.where is not None else ""
-        return f"{self.function} was compiled again {times}: {self.expression}: {self.reason}{place}"
+        why = in_users_words(f"{self.expression}: {self.reason}")
+        return f"{self.function} was compiled again {times}: {why}{place}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,32 @@
+"""Texts about a program in the program's own words: what a value is called inside, its user has never seen.
+
+a call of lock.release on lock .callee.args[0].__dict__['lock']   a call of lock.release on lock
+.stack1 is a quantized tensor                                    a value is a quantized tensor
+self.__dict__['layer'].__dict__['scale']                         self.layer.scale
+<ContextVar name='v' at 0x7fe281285940>                          <ContextVar name='v'>
+_VariableFunctionsClass.add                                      torch.add
+"""
+
+from __future__ import annotations
+
+import re
+
+_PATH = r"(?:\.\w+|\[[^\]]*\])*"
+_INSIDE = rf"(?<![\w.)\]])\.(?:callee|stack\d+|0(?!\d)){_PATH}"
+"""A place that replacement code has and the program has not, and what is read from there."""
+_RULES = (
+    (re.compile(rf"(?<=\w) {_INSIDE}"), ""),
+    (re.compile(_INSIDE), "a value"),
+    (re.compile(r"\.__dict__\['([A-Za-z_]\w*)'\]"), r".\1"),
+    (re.compile(r" at 0x[0-9a-fA-F]+"), ""),
+    (re.compile(r"\bpybind11_\w+\."), ""),
+    (re.compile(r"\b_VariableFunctionsClass\."), "torch."),
+    (re.compile(r"\b_TensorBase\."), "Tensor."),
+)
+
+
+def in_users_words(text: str) -> str:
+    """``text`` without names, places and addresses that only the translator knows."""
+    for pattern, replacement in _RULES:
+        text = pattern.sub(replacement, text)
+    return text
