@@ -96,8 +96,11 @@ def _handler(tx: Context, owner: Const, args: Args, kwargs: Kwargs) -> Value | N
     function = owner.value
     try:
         handler = HANDLERS.get(function)
-    except TypeError:
-        return None
+    except TypeError:  # it has no hash; pybind11's ``instancemethod`` stands for its function in C
+        plain = getattr(function, "__func__", None)
+        return (
+            _handler(tx, Const(plain), args, kwargs) if isinstance(plain, types.BuiltinFunctionType) else None
+        )
     computed = tx.numbers.call(function, args) if not kwargs and any(value.varies for value in args) else None
     if computed is not None or handler is None:
         return computed
