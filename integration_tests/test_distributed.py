@@ -27,6 +27,9 @@ COLLECTIVES = {
     "only_one_process_compiles": None,
     "layouts": 1,
     "other_sizes": None,
+    "what_ends_the_graph": None,
+    "a_group_that_is_gone": None,
+    "a_result_that_was_not_waited_for": None,
 }
 """The programs, and in how many graphs each is captured."""
 DATA_PARALLEL = {

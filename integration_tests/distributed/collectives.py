@@ -12,6 +12,7 @@ import torch.distributed._functional_collectives as functional
 from torch import Tensor
 
 import fxstack
+from dynamo_capture.foundation import errors as fxstack_errors
 from integration_tests.distributed.comparing import Counting, compared, differences
 
 warnings.simplefilter("ignore")
@@ -271,3 +272,73 @@ def other_sizes(rank: int) -> Mapping[str, Any]:
     for count in (4, 6, 10):
         wrong += differences(compiled(*rows(count)(0)), function(*rows(count)(0)))
     return {"wrong": wrong, "versions": len(counting.graphs)}
+
+
+@program
+def what_ends_the_graph(rank: int) -> Mapping[str, Any]:
+    """Reported under ``fullgraph``, else done in Python as it is."""
+
+    def barrier(x: Tensor) -> Tensor:
+        y = x + 1
+        dist.barrier()
+        return y * 2
+
+    def recorded(x: Tensor) -> Tensor:
+        y = x.exp().requires_grad_()
+        dist.all_reduce(y)
+        return y.detach() * 2
+
+    def exchanged(x: Tensor) -> Tensor:
+        received = torch.empty_like(x)
+        other = 1 - dist.get_rank()
+        operations = [dist.P2POp(dist.isend, x, other), dist.P2POp(dist.irecv, received, other)]
+        for work in dist.batch_isend_irecv(operations):
+            work.wait()
+        return received + 1
+
+    def gathered_objects(x: Tensor) -> Tensor:
+        found: list[Any] = [None, None]
+        dist.all_gather_object(found, {"rank": dist.get_rank()})
+        return x + found[1]["rank"]
+
+    wrong = []
+    for function in (barrier, recorded, exchanged, gathered_objects):
+        wrong += compared(function, rows(), fullgraph=False)["wrong"]
+    for function in (barrier, recorded):
+        try:
+            fxstack.compile(function, fullgraph=True)(rows()(0)[0])
+            wrong.append(f"{function.__name__} is one graph")
+        except fxstack_errors.CaptureError as error:
+            wrong += [] if error.code == "CAP256" else [str(error)]
+    return {"wrong": wrong}
+
+
+@program
+def a_group_that_is_gone(rank: int) -> Mapping[str, Any]:
+    def function(x: Tensor, name: str) -> Tensor:
+        return functional.all_reduce(x, "sum", name) + 1
+
+    group = dist.new_group()
+    name = group.group_name
+    compiled = fxstack.compile(function, fullgraph=True)
+    wrong = differences(compiled(rows()(0)[0], name), function(rows()(0)[0], name))
+    dist.destroy_process_group(group)
+    for run in (function, compiled):
+        try:
+            run(rows()(0)[0], name)
+            wrong.append("no error is raised")
+        except RuntimeError:
+            pass
+    return {"wrong": wrong}
+
+
+@program
+def a_result_that_was_not_waited_for(rank: int) -> Mapping[str, Any]:
+    """A tensor that waits when it is read is passed in."""
+
+    def function(x: Tensor) -> Tensor:
+        return x * 2 + 1
+
+    pending = functional.all_reduce(rows()(0)[0], "sum", world())
+    expected = function(functional.all_reduce(rows()(0)[0], "sum", world()))
+    return {"wrong": differences(fxstack.compile(function)(pending), expected)}

@@ -300,6 +300,13 @@ _ENTRIES = (
         "torch and the standard library, which the compiler calls, compute with it too, or the compiler itself does",
         "put the name into the module that uses it, not into builtins or torch; make a subclass of torch.Tensor",
     ),
+    BreakKind(
+        "CAP256",
+        "other processes are spoken to in a way that is no operator of a graph",
+        "a graph has the functional collectives, and those that write to plain, dense tensors without a history; each"
+        " is called once, in the program's order",
+        "use torch.distributed's collectives on tensors under no_grad, or the functional ones, which have gradients",
+    ),
 )
 
 KINDS: dict[str, BreakKind] = {kind.code: kind for kind in _ENTRIES}

@@ -100,20 +100,28 @@ def _is_dense(tensor: Any) -> bool:
     return True
 
 
-def _is_plain(tensors: Any, in_any_order: bool = False) -> bool:
-    """Whether tensors are written to and read as the functional operators do it."""
+def _obstacle(tensors: Any, in_any_order: bool = False) -> str:
+    """Why tensors are not written to and read as the functional operators would do it; empty if they are."""
     for tensor in tensors:
         if type(tensor) is not torch.Tensor and type(tensor) is not torch.nn.Parameter:
-            return False
+            return "what is no plain tensor"
         if tensor.is_complex() or (tensor.dim() == 0 and not in_any_order):
-            return False
+            return "a complex tensor, or one without dimensions"
         if not tensor.is_contiguous() and not (in_any_order and _is_dense(tensor)):
-            return False
+            return "a tensor with gaps"
         if tensor.dtype != tensors[0].dtype or tensor.device != tensors[0].device:
-            return False
+            return "tensors of several dtypes or devices"
         if tensor.requires_grad and torch.is_grad_enabled():
-            return False
-    return True
+            return "a tensor that requires grad, while autograd records"
+    return ""
+
+
+def left_to_torch(obstacle: str, function: Any, *args: Any) -> Any:
+    """The call, which ends the graph: capture knows this function, and says why."""
+    return function(*args)
+
+
+_OTHER = "a reduction, a group or sizes that no functional operator takes"
 
 
 if torch.distributed.is_available():
@@ -149,8 +157,9 @@ if torch.distributed.is_available():
     def all_reduce(tensor: Any, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Any:
         """``tensor`` becomes the reduction over all processes."""
         name, members = reduction_name(op), _group_of(group)
-        if name is None or members is None or not _is_plain([tensor], in_any_order=True):
-            return _WRITTEN_ALL_REDUCE(tensor, op, group, async_op)
+        obstacle = _obstacle([tensor], in_any_order=True)
+        if name is None or members is None or obstacle:
+            return left_to_torch(obstacle or _OTHER, _WRITTEN_ALL_REDUCE, tensor, op, group, async_op)
         made = torch.ops._c10d_functional.all_reduce(tensor, name, members.group_name)
         return _finish([tensor], [made], async_op)
 
@@ -164,8 +173,10 @@ if torch.distributed.is_available():
     ) -> Any:
         """``tensor`` becomes that of one process."""
         members = _group_of(group)
-        if members is None or not _is_plain([tensor], in_any_order=True):
-            return _WRITTEN_BROADCAST(tensor, src, group, async_op, group_src)
+        obstacle = _obstacle([tensor], in_any_order=True)
+        if members is None or obstacle:
+            given = tensor, src, group, async_op, group_src
+            return left_to_torch(obstacle or _OTHER, _WRITTEN_BROADCAST, *given)
         root = c10d._canonicalize_group_rank(members, src, group_src, return_global=False)
         made = torch.ops._c10d_functional.broadcast(tensor, root, members.group_name)
         return _finish([tensor], [made], async_op)
@@ -176,12 +187,10 @@ if torch.distributed.is_available():
     ) -> Any:
         """``output_tensor`` becomes the tensors of all processes, one after the other."""
         members = _group_of(group)
-        if (
-            members is None
-            or not _is_plain([output_tensor, input_tensor])
-            or not _is_whole(output_tensor, input_tensor, members)
-        ):
-            return _WRITTEN_ALL_GATHER_SINGLE(output_tensor, input_tensor, group, async_op)
+        obstacle = _obstacle([output_tensor, input_tensor])
+        if members is None or obstacle or not _is_whole(output_tensor, input_tensor, members):
+            given = output_tensor, input_tensor, group, async_op
+            return left_to_torch(obstacle or _OTHER, _WRITTEN_ALL_GATHER_SINGLE, *given)
         made = torch.ops._c10d_functional.all_gather_into_tensor(
             input_tensor, members.size(), members.group_name
         )
@@ -193,13 +202,10 @@ if torch.distributed.is_available():
     ) -> Any:
         """``output`` becomes this process's part of the reduction."""
         name, members = reduction_name(op), _group_of(group)
-        if (
-            name is None
-            or members is None
-            or not _is_plain([output, input])
-            or not _is_whole(input, output, members)
-        ):
-            return _WRITTEN_REDUCE_SCATTER_SINGLE(output, input, op, group, async_op)
+        obstacle = _obstacle([output, input])
+        if name is None or members is None or obstacle or not _is_whole(input, output, members):
+            given = output, input, op, group, async_op
+            return left_to_torch(obstacle or _OTHER, _WRITTEN_REDUCE_SCATTER_SINGLE, *given)
         made = torch.ops._c10d_functional.reduce_scatter_tensor(
             input.view(-1), name, members.size(), members.group_name
         )
@@ -216,9 +222,11 @@ if torch.distributed.is_available():
     ) -> Any:
         """``output`` becomes what each process has sent to this one."""
         members = _group_of(group)
-        given = [output_split_sizes, input_split_sizes]
-        if members is None or not _is_plain([output, input]) or not _splits(output, input, given, members):
-            return _WRITTEN_ALL_TO_ALL_SINGLE(output, input, *given, group, async_op)
+        splits = [output_split_sizes, input_split_sizes]
+        obstacle = _obstacle([output, input])
+        if members is None or obstacle or not _splits(output, input, splits, members):
+            given = output, input, *splits, group, async_op
+            return left_to_torch(obstacle or _OTHER, _WRITTEN_ALL_TO_ALL_SINGLE, *given)
         sent, received = (
             list(sizes) if sizes else [tensor.shape[0] // members.size()] * members.size()
             for sizes, tensor in ((input_split_sizes, input), (output_split_sizes, output))
@@ -239,13 +247,11 @@ if torch.distributed.is_available():
     def all_gather(tensor_list: Any, tensor: Any, group: Any = None, async_op: bool = False) -> Any:
         """The tensors of the list become those of the processes."""
         members = _group_of(group)
-        if (
-            members is None
-            or len(tensor_list) != members.size()
-            or not _is_plain([tensor, *tensor_list])
-            or any(other.shape != tensor.shape for other in tensor_list)
-        ):
-            return _WRITTEN_ALL_GATHER(tensor_list, tensor, group, async_op)
+        obstacle = _obstacle([tensor, *tensor_list])
+        is_even = members is not None and len(tensor_list) == members.size()
+        if obstacle or not is_even or any(other.shape != tensor.shape for other in tensor_list):
+            given = tensor_list, tensor, group, async_op
+            return left_to_torch(obstacle or _OTHER, _WRITTEN_ALL_GATHER, *given)
         made = torch.ops._c10d_functional.all_gather_into_tensor(tensor, members.size(), members.group_name)
         return _Parts.of(tensor_list, made, tensor.shape[0], async_op)
 

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 _LOOKS_AT_ARGUMENTS = (UnicodeEncodeError, UnicodeDecodeError, UnicodeTranslateError, BaseExceptionGroup)
 _BUFFERS = (io.StringIO, io.BytesIO)
 _EXTENSIONS = frozenset(name for name in sys.stdlib_module_names if name.startswith("_"))
+_OF_PROCESSES = ("torch._C._distributed_c10d", "torch.distributed.distributed_c10d")
 
 
 def construct(tx: Context, owner: Const, args: list[Value], kwargs: dict[str, Value]) -> Value:
@@ -139,6 +140,8 @@ def new_instance(tx: Context, cls: type, args: list[Value]) -> Value:
     elif issubclass(cls, set):
         made.base = SetValue({})
     elif not issubclass(cls, torch.autograd.Function) and (base is not object or not _is_made_by_object(cls)):
+        if cls.__module__ in _OF_PROCESSES:
+            raise GraphBreak("CAP256", f"other processes are spoken to, with {cls.__name__}")
         raise GraphBreak(
             "CAP233",
             f"an instance of {cls.__module__}.{cls.__qualname__} is made, a class not written in Python",

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from dynamo_capture.polyfills.torch.collectives import reduction_name
+from dynamo_capture.foundation.errors import GraphBreak
+from dynamo_capture.polyfills.torch.collectives import left_to_torch, reduction_name
 from dynamo_capture.semantics.registry import handles, pure
 from dynamo_capture.sources.sources import CallSource, known_object
 from dynamo_capture.values import Const, ObjectValue, Value
@@ -28,6 +29,13 @@ def _fact(read: Callable[[Any], Any]) -> Callable[[Context, list[Value], dict[st
         return Const(read(group.real))
 
     return handler
+
+
+@handles(left_to_torch)
+def leave(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """A collective that is no operator of a graph."""
+    obstacle, function = (tx.constant(arg) for arg in args[:2])
+    raise GraphBreak("CAP256", f"{function.__name__} is given {obstacle}")
 
 
 def _declare() -> None:
