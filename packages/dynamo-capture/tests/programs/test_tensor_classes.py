@@ -216,3 +216,51 @@ def test_reserved_words_as_names_of_arguments(same):
 
     x = torch.zeros(2, 3)
     same(program, (x, [], {"from": -10, "to": 10}), (x, [-10], {"to": 10}), (x, [-10, 10], {}))
+
+
+def test_a_graph_ends_where_classes_are_not_asked(same):
+    class Scaled(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            made = super().__torch_function__(func, types, args, kwargs or {})
+            return made * 3 if func is torch.add else made
+
+    def program(x, n):
+        x = x.as_subclass(Scaled)
+        found = [torch.add(x, 1)]
+        for _ in range(n):
+            with torch._C.DisableTorchFunctionSubclass():
+                y = torch.add(x, 1)
+                torch._dynamo.graph_break()
+                found.append(torch.add(y, x))
+            found.append(torch.add(x, 2))
+        try:
+            with torch._C.DisableTorchFunctionSubclass(), torch.no_grad():
+                torch._dynamo.graph_break()
+                found.append(torch.add(x, 3))
+                raise ValueError
+        except ValueError:
+            found.append(torch.add(x, 4))
+        return [one.as_subclass(torch.Tensor) for one in found]
+
+    x = torch.arange(6.0)
+    same(program, (x, 1), (x + 1, 2), (x.clone().requires_grad_(), 1))
+
+
+def test_a_graph_ends_where_gradients_are_off(same):
+    """The tensor of a class is handed over with its history."""
+
+    class Plain(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            return super().__torch_function__(func, types, args, kwargs or {})
+
+    def program(x):
+        x = x.as_subclass(Plain)
+        with torch.no_grad():
+            torch._dynamo.graph_break()
+            y = torch.add(x, 3)
+        return torch.add(x, 4).as_subclass(torch.Tensor), y.as_subclass(torch.Tensor)
+
+    x = torch.arange(6.0)
+    same(program, (x.clone().requires_grad_(),), (x,), (x.clone().requires_grad_(),))

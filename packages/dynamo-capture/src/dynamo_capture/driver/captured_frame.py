@@ -73,13 +73,13 @@ def capture(
             if done is not None:
                 close_dropped(tx, frame, done.value)
         left = switches()
-        if tx.tensors.disabled:
-            raise GraphBreak("CAP241", "where __torch_function__ is disabled")
         if done is None and tx.tensors.modes.has_changed:
             raise GraphBreak("CAP239", "a TorchFunctionMode is entered or left, and the graph ends there")
         if done is not None and tx.blocks:
             raise GraphBreak("CAP241", "a block of a mode is entered and not left")
         blocks = leave_all(tx)
+        if tx.tensors.disabled:
+            raise GraphBreak("CAP241", "where __torch_function__ is disabled")
     assembly = Assembly(tx, frame, prepared.body, entry, left)
     backend = BackendCall(session, tx, view, report)
     if done is not None:

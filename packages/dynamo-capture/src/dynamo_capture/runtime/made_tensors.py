@@ -11,8 +11,9 @@ from dynamo_capture.runtime.replacement_calls import set_attribute
 
 
 def as_class(value: torch.Tensor, cls: type) -> torch.Tensor:
-    """The tensor as an instance of a subclass, past what the class makes of operations."""
-    with torch._C.DisableTorchFunctionSubclass():
+    """The tensor as an instance of a subclass, past what the class makes of operations. It has the tensor's history,
+    whether gradients are on where the graph ends or not."""
+    with torch.enable_grad(), torch._C.DisableTorchFunctionSubclass():
         return torch.Tensor.as_subclass(value, cls)
 
 

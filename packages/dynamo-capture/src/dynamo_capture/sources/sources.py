@@ -260,12 +260,12 @@ class TensorAttributeSource(DerivedSource):
 
 @dataclass(frozen=True, slots=True)
 class PlainTensorSource(DerivedSource):
-    """A tensor of a subclass as a plain tensor in the same memory."""
+    """A tensor of a subclass as a plain tensor in the same memory, with its history even where gradients are off."""
 
     form = "{0.parent}.as_subclass(torch.Tensor)"
 
     def step(self, value: Any) -> Any:
-        with torch._C.DisableTorchFunction():
+        with torch.enable_grad(), torch._C.DisableTorchFunction():
             return torch.Tensor.as_subclass(value, torch.Tensor)
 
 

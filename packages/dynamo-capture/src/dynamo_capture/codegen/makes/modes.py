@@ -16,6 +16,7 @@ from dynamo_capture.semantics.modes.modes import (
     SetGradEnabled,
 )
 from dynamo_capture.semantics.modes.patched_options import PartBlock
+from dynamo_capture.semantics.tensor_subclasses.asking_functions import Disabling
 from dynamo_capture.values import Const
 
 
@@ -57,6 +58,12 @@ def inference_mode(to: Reconstruction, value: InferenceMode) -> None:
 def device(to: Reconstruction, value: DeviceBlock) -> None:
     """``torch.device``."""
     to.push(Const(value.device))
+
+
+@makes(Disabling)
+def disabling(to: Reconstruction, value: Disabling) -> None:
+    """``DisableTorchFunctionSubclass``, not entered."""
+    to.call(value.python_type(), lambda: None, 0)
 
 
 @makes(PartBlock)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from dynamo_capture.foundation.errors import GraphBreak
-from dynamo_capture.semantics.modes.contexts import ContextValue
+from dynamo_capture.semantics.modes.modes import Block, switches
 from dynamo_capture.semantics.modes.torch_function_modes import (
     FunctionModes,
     classes_of,
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from dynamo_capture.values.base import Context
 
 
-class _Disabling(ContextValue):
+class Disabling(Block):
     """``DisableTorchFunctionSubclass``: operations inside are torch's own."""
 
     __slots__ = ()
@@ -36,17 +36,26 @@ class _Disabling(ContextValue):
         return cls  # type: ignore[no-any-return]
 
     def enter(self, tx: Context) -> Value:
+        self.around = self.inside = switches()
+        self.entered.append((tx.tensors, None))
         tx.tensors.disabled += 1
+        tx.blocks.append(self)
         return NONE
 
+    def undo(self) -> None:
+        self.entered.pop()[0].disabled -= 1
+
     def leave(self, tx: Context, raised: Value) -> Value:
-        tx.tensors.disabled -= 1
+        if not self.entered:
+            return super().leave(tx, raised)
+        self.undo()
+        tx.blocks.remove(self)
         return NONE
 
 
 @handles(torch._C.DisableTorchFunctionSubclass)
 def disabling(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    return _Disabling()
+    return Disabling()
 
 
 @handles(torch._C._is_torch_function_enabled)
