@@ -4,6 +4,7 @@
 #include "frame_view.h"
 #include "region.h"
 #include "method_load.h"
+#include "profiling.h"
 #include "rest.h"
 #include "stock_stance.h"
 #include "thread_state.h"
@@ -29,6 +30,15 @@ static PyObject *py_set_paused(PyObject *Py_UNUSED(module), PyObject *flag)
         return NULL;
     }
     fxs_paused = paused;
+    Py_RETURN_NONE;
+}
+
+static PyObject *py_watch_profiler(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    PyObject *variables, *name, *begin;
+    if (!PyArg_ParseTuple(args, "OOO", &variables, &name, &begin) || fxs_watch_profiler(variables, name, begin) < 0) {
+        return NULL;
+    }
     Py_RETURN_NONE;
 }
 
@@ -147,6 +157,9 @@ static PyMethodDef methods[] = {
     {"set_callback", py_set_callback, METH_O,
      "set_callback(callback or None): make it the active one in this thread; returns the previous one."},
     {"get_callback", py_get_callback, METH_NOARGS, "The callback active in this thread, or None."},
+    {"watch_profiler", py_watch_profiler, METH_VARARGS,
+     "watch_profiler(variables, name, begin): while variables[name] is True, calls of region functions are ranges that "
+     "begin(region) begins and gives, or None."},
     {"set_paused", py_set_paused, METH_O, "set_paused(flag): whether all frames, in all threads, run as they are."},
     {"after_fork", py_after_fork, METH_NOARGS, "To be called in a forked child, whose other threads are gone."},
     {"set_rival", py_set_rival, METH_O,

@@ -1,5 +1,6 @@
 /* RegionFunction(function, callback): calling it activates the callback (None: nothing) in this thread for the call. */
 #include "region.h"
+#include "profiling.h"
 #include "stock_stance.h"
 #include "thread_state.h"
 
@@ -27,11 +28,15 @@ static PyObject *region_vectorcall(PyObject *self, PyObject *const *args, size_t
         return PyObject_Vectorcall(region->function, args, nargsf, names);
     }
     Py_INCREF(self);
+    PyObject *range = fxs_begin_range(self);
     PyObject *rival = region->callback == NULL ? NULL : fxs_rival_off(); /* first: it may take hooks above its own away */
     PyObject *previous = fxs_activate(thread, Py_XNewRef(region->callback));
     PyObject *result = PyObject_Vectorcall(region->function, args, nargsf, names);
     Py_XDECREF(fxs_activate(thread, previous));
     fxs_rival_back(rival);
+    if (FXS_UNLIKELY(range != NULL)) {
+        fxs_end_range(range);
+    }
     Py_DECREF(self);
     return result;
 }

@@ -99,6 +99,7 @@ def compile(
         dynamic=dynamic,
         operators=LIBRARY,
         recompile_limit=recompile_limit,
+        name=name,
     )
     if model is None:
         return lambda decorated: _apply(decorated, capture)

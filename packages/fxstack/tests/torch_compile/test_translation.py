@@ -86,6 +86,13 @@ def test_arguments_that_are_taken_with_a_warning_or_without() -> None:
     assert _said(name="layer", isolate_recompiles=True, recompile_limit=3) == []
 
 
+def test_a_name_is_what_profilers_show() -> None:
+    compiled = fxstack.compile(lambda x: x.sin() + 1.0, name="the head")
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
+        compiled(torch.ones(2))
+    assert any(event.name.startswith("compiled the head (") for event in profile.events())
+
+
 def test_disable_gives_back_what_it_was_given(monkeypatch: pytest.MonkeyPatch) -> None:
     model = torch.nn.Linear(2, 2)
     assert fxstack.compile(model, disable=True) is model

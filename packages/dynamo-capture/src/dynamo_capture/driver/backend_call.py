@@ -8,6 +8,7 @@ from typing import Any
 
 from torch.fx import GraphModule
 
+from dynamo_capture.driver.profiled_ranges import name_range, shown_code
 from dynamo_capture.foundation.errors import BackendError
 from dynamo_capture.foundation.graph_breaks import BreakReport
 from dynamo_capture.graph.graph_builder import GraphInput
@@ -118,7 +119,12 @@ class BackendCall:
             raise UnsupportedProgramError(
                 "CAP217", "a number from data decides in a graph that cannot be undone"
             )
-        return compiled if isinstance(compiled, BuiltinFunctionType) else RegionFunction(compiled, None)
+        if isinstance(compiled, BuiltinFunctionType):
+            return compiled
+        region = RegionFunction(compiled, None)
+        shown = self._session.shown.get(id(self._view.code)) or shown_code(self._view.code)
+        name_range(region, f"graph of {shown}")
+        return region
 
 
 def location_of_code(code: CodeType) -> UserLocation:

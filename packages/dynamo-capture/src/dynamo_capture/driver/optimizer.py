@@ -18,6 +18,7 @@ from torch import nn
 from dynamo_capture import _eval_frame
 from dynamo_capture.driver.compile_frame import FrameCompiler
 from dynamo_capture.driver.compiled_module import compile_module
+from dynamo_capture.driver.profiled_ranges import name_range, shown_function
 from dynamo_capture.hook import frame_hook
 from dynamo_capture.session.controls import when_backend_changes
 from dynamo_capture.session.report import RecompileReport, Report
@@ -60,8 +61,9 @@ def _stated_limit() -> int | None:
 class Optimizer:
     """What ``optimize(backend)`` returns: a decorator; all that it decorates shares one cache."""
 
-    def __init__(self, session: Session, recompile_limit: int | None) -> None:
+    def __init__(self, session: Session, recompile_limit: int | None, name: str | None = None) -> None:
         self.capture = session
+        self._name = name
         most = _MOST_VERSIONS if recompile_limit is None else recompile_limit
         stated = _stated_limit if recompile_limit is None else None
         self._callback = frame_hook.FrameCallback(
@@ -93,6 +95,8 @@ class Optimizer:
         self.capture.targets[id(target.__code__)] = target.__code__
         _eval_frame.set_skip(target.__code__, 0)
         wrapped = frame_hook.optimize(target, self._callback)
+        shown = self.capture.shown[id(target.__code__)] = shown_function(function, self._name)
+        name_range(wrapped, f"compiled {shown}")
         if target is not function:
             functools.update_wrapper(wrapped, function)  # its own signature, name and text
         if isinstance(function, MethodType):  # its copy belongs to the copy of its object
@@ -171,6 +175,7 @@ def optimize(
     operators: OperatorLibrary | None = None,
     recompile_limit: int | None = None,
     concurrent: Literal["wait", "eager"] = "wait",
+    name: str | None = None,
 ) -> Optimizer:
     """A decorator that captures the graphs of a function and gives them to ``backend``.
 
@@ -181,12 +186,13 @@ def optimize(
     ``recompile_limit`` versions of each code object are made (None: 64); calls that none of them fits run uncompiled
     from then on, and are a CaptureError under ``fullgraph`` if the limit was stated.
     ``concurrent``: what a call does whose function another thread is compiling: wait for it, or run as it is.
+    ``name``: what profilers show for the function, in place of its own name.
     """
     library = _default_library() if operators is None else operators
     memo = _MEMOS.setdefault(library, {})
     session = Session(backend, library, fullgraph, dynamic, memo, waits=concurrent == "wait")
     session.limit_is_stated = recompile_limit is not None
-    return Optimizer(session, recompile_limit)
+    return Optimizer(session, recompile_limit, name)
 
 
 def explain(function: Callable[..., Any], **settings: Any) -> Callable[..., Report]:

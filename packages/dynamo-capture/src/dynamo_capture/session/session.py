@@ -23,7 +23,8 @@ class Session:
     may be another function's. ``without_data``: code whose graphs end where a size or number comes from data;
     ``varying``: what of a code's variables was a symbol where a graph ended; ``leaves_apart``: where the program asks
     for gradients of a tensor that it made; ``refused_in_modes``: what could not be captured in a TorchFunctionMode;
-    ``seen_once``: code that ran uncompiled because the stance says that its first call does."""
+    ``seen_once``: code that ran uncompiled because the stance says that its first call does; ``shown``: what profilers
+    show for a target."""
 
     backend: Callable[..., Any]
     library: OperatorLibrary
@@ -38,6 +39,7 @@ class Session:
     )
     failures: dict[int, int] = field(default_factory=dict)
     targets: dict[int, CodeType] = field(default_factory=dict)
+    shown: dict[int, str] = field(default_factory=dict)
     without_data: dict[int, CodeType] = field(default_factory=dict)
     leaves_apart: dict[int, CodeType] = field(default_factory=dict)
     refused_in_modes: dict[int, CodeType] = field(default_factory=dict)

@@ -31,9 +31,8 @@ ARGUMENTS = (
     ),
     Entry(
         "name",
-        ACCEPTED,
-        "the name of the compiled function in reports is its own; nothing else reads this name",
-        quiet=True,
+        DONE,
+        "what `torch.profiler` shows for calls of the compiled function, in place of its own name",
     ),
     Entry("disable", DONE, "True: the model comes back as it is"),
     Entry(
