@@ -14,7 +14,7 @@ import torch
 from torch._ops import OpOverload
 
 from dynamo_capture.foundation.errors import DataDependent
-from dynamo_capture.shapes.kernels import ask_kernel
+from dynamo_capture.shapes.kernels import ask_kernel, check_kernel
 from fx_interface.errors import UnsupportedProgramError
 from fx_interface.operator_facts.functional_overloads import functional_overload
 from fx_interface.symbols import Relation, ShapeEnv
@@ -52,6 +52,7 @@ def check_write(
         return
     if not isinstance(made, TensorSpec):
         return
+    check_kernel(inference, func, args, kwargs)
     by_data = any(env.is_from_data(size) for size in (*made.sizes, *target.sizes))
     fits = by_data or _same_sizes(made, target, env)
     if torch.Tag.pointwise not in func.tags:

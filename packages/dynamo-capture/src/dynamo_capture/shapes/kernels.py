@@ -55,6 +55,29 @@ def ask_kernel(
         raise refusal
 
 
+def check_kernel(
+    inference: Inferring, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> None:
+    """Raise where a CPU has no kernel of ``func`` for these dtypes, which is asked once: ``x.lcm_(y)`` of floats."""
+    given = [inference.plain(arg) for arg in (*args, *kwargs.values())]
+    specs = _specs(given)
+    drawn = torch.Tag.nondeterministic_seeded in func.tags
+    by_data = any(inference.env.is_from_data(size) for spec in specs for size in spec.sizes)
+    if drawn or by_data or any(spec.device.type != "cpu" for spec in specs):
+        return
+    key = (func, *(value.dtype if isinstance(value, TensorSpec) else type(value) for value in given))
+    if key not in _LACKING:
+        refusal = _refusal(func, given, tuple(kwargs), inference.env, False)
+        _LACKING[key] = str(refusal) if isinstance(refusal, NotImplementedError) else None
+    lacking = _LACKING[key]
+    if lacking is not None:
+        raise NotImplementedError(lacking)
+
+
+_LACKING: dict[Any, str | None] = {}
+"""By operator and dtypes: what torch says where it has no kernel."""
+
+
 def _refusal(
     func: OpOverload, given: list[Any], names: tuple[str, ...], env: ShapeEnv, whole: bool
 ) -> Exception | None:

@@ -25,6 +25,8 @@ def worded_otherwise(
             return f"{name} refuses what it is given, by its class"
         case AssertionError() if not in_python:  # C++ raises RuntimeError
             return f"{name} is refused by a rule: {error}"
+        case AttributeError():  # of what stands for an argument, or within a rule
+            return f"{name} misses an attribute: {error}"
         case RuntimeError() if name.endswith("_") and _share_memory(args):  # which is looked at first
             return f"{name} refuses tensors that share memory: {error}"
     if any(re.search(rf"\b{atom.name}\b", str(error)) for atom in tx.env.symbols):
