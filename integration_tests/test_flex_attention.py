@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import torch
+from torch import nn
 from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
 import fxstack
@@ -152,6 +153,40 @@ def test_lengths_that_vary_and_a_mask_made_inside() -> None:
     for length, reach in ((200, 30), (333, 7), (270, 200), (401, 64)):
         given = inputs(length=length)
         torch.testing.assert_close(run(*given, reach), attend(*given, reach), atol=2e-6, rtol=1e-5)
+
+
+class Block(nn.Module):
+    """Attention whose queries, keys and values are views of one projection."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.project = nn.Linear(32, 96)
+        self.bias = nn.Parameter(torch.randn(2, 2 * LENGTH - 1))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """What a transformer's layer does."""
+        query, key, value = self.project(x).view(*x.shape[:2], 3, 2, 16).permute(2, 0, 3, 1, 4)
+        block_mask = create_block_mask(causal, None, None, x.shape[1], x.shape[1], device="cpu")
+        found = flex_attention(query, key, value, score_mod=self.score, block_mask=block_mask)
+        return found.transpose(1, 2).flatten(2)
+
+    def score(self, s: Any, b: Any, h: Any, q: Any, kv: Any) -> Any:
+        """A bias by distance."""
+        return s + self.bias[h, q - kv + LENGTH - 1]
+
+
+def test_a_layer_is_trained_at_lengths_that_vary() -> None:
+    block = Block()
+    run = fxstack.compile(block, fullgraph=True)
+    for length in (100, 80, 90, 150):
+        x = torch.randn(2, length, 32)
+        run(x).square().mean().backward()
+        found = block.bias.grad
+        assert found is not None
+        query, key, value = block.project(x).view(2, length, 3, 2, 16).permute(2, 0, 3, 1, 4)
+        loss = by_hand((query, key, value), block.score, causal)[0].square().mean()
+        torch.testing.assert_close(found, torch.autograd.grad(loss, block.bias)[0])
+        block.zero_grad()
 
 
 @pytest.mark.parametrize("size", [16, (64, 32), (40, 24), (128, 256)])

@@ -17,6 +17,7 @@ import torch
 from fx_interface.dialects.dialect import broken
 from fx_interface.graph import spec_of_node
 from fx_interface.regions.region import RegionCall, code_of, region, results_of
+from fx_interface.symbols import IntLike, Relation, ShapeEnv
 from fx_interface.tensor_spec import TensorSpec, contiguous_strides
 
 Body = Callable[..., Sequence[Any]]
@@ -34,12 +35,15 @@ def working_dtype(dtype: torch.dtype) -> torch.dtype:
     return torch.float64 if dtype is torch.float64 else torch.float32
 
 
-def result_specs(query: TensorSpec, value: TensorSpec, with_max: bool) -> tuple[TensorSpec, ...] | None:
+def result_specs(
+    query: TensorSpec, value: TensorSpec, with_max: bool, env: ShapeEnv | None = None
+) -> tuple[TensorSpec, ...] | None:
     """Results: the weighted values, laid out as the queries are; for each query the logarithm (of base 2) of the sum
-    of exponentials, and the largest score if asked for. None where the order of the queries' strides is not known.
+    of exponentials, and the largest score if asked for. None where the order of the queries' strides is not known,
+    to ``env`` if they vary.
     """
     sizes = (*query.sizes[:3], value.sizes[3])
-    order = _order(query)
+    order = _order(query, env)
     if order is None:
         return None
     strides: list[Any] = [1] * 4
@@ -54,27 +58,26 @@ def result_specs(query: TensorSpec, value: TensorSpec, with_max: bool) -> tuple[
     return out, rows, rows if with_max else none
 
 
-def _order(query: TensorSpec) -> list[int] | None:
+def _order(query: TensorSpec, env: ShapeEnv | None) -> list[int] | None:
     """The dimensions from the one along memory outwards; the last one always runs along memory."""
-    strides = [stride for stride in query.strides if isinstance(stride, int)]
-    if len(strides) == 4:
-        order = sorted(range(4), key=lambda dim: strides[dim])
-    else:
-        known = ((3, 2, 1, 0), (3, 1, 2, 0), (3, 2, 0, 1), (3, 1, 0, 2), (3, 0, 2, 1))
-        found = next((order for order in known if _is_dense(query, order)), None)
-        if found is None:
-            return None
-        order = list(found)
+    order: list[int] = []
+    for dim, stride in enumerate(query.strides):
+        place = len(order)
+        while place:
+            larger = _is_less(stride, query.strides[order[place - 1]], env)
+            if larger is None:
+                return None
+            if not larger:
+                break
+            place -= 1
+        order.insert(place, dim)
     return [3, *(dim for dim in order if dim != 3)]
 
 
-def _is_dense(spec: TensorSpec, order: Sequence[int]) -> bool:
-    step: Any = 1
-    for dim in order:
-        if spec.strides[dim] != step:
-            return False
-        step = step * spec.sizes[dim]
-    return True
+def _is_less(one: IntLike, other: IntLike, env: ShapeEnv | None) -> bool | None:
+    if isinstance(one, int) and isinstance(other, int):
+        return one < other
+    return None if env is None else env.known(Relation("<", one, other))
 
 
 def _check(call: RegionCall) -> None:

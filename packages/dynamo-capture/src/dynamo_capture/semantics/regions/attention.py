@@ -116,7 +116,7 @@ def _as_region(
 ) -> Value | None:
     """The region; None where the functions are not of points, or the tensors of a form that it does not take."""
     query, key, value = (tensor.meta.spec for tensor in given)
-    forms = result_specs(query, value, with_max)
+    forms = result_specs(query, value, with_max, tx.env)
     numbers = [block_mask[-3], block_mask[-2], scale]
     if (
         forms is None
@@ -160,6 +160,8 @@ def _fits(query: TensorSpec, key: TensorSpec, value: TensorSpec) -> bool:
     if not query.rank == key.rank == value.rank == 4 or not query.dtype.is_floating_point:
         return False
     if not query.dtype == key.dtype == value.dtype or not query.device == key.device == value.device:
+        return False
+    if key.sizes[2] == 0:  # torch refuses to look for the largest of no scores
         return False
     return query.dtype.itemsize > 1 and query.sizes[0] == key.sizes[0] == value.sizes[0]
 

@@ -18,7 +18,7 @@ def attention(
     query: TensorSpec, key: TensorSpec, value: TensorSpec, *rest: Any, env: ShapeEnv
 ) -> tuple[TensorSpec, ...]:
     """Queries [B, H, L, E], values [B, H, S, V] -> results [B, H, L, V], logarithms of sums [B, H, L], maxima."""
-    found = result_specs(query, value, bool(rest[-1]))
+    found = result_specs(query, value, bool(rest[-1]), env)
     if found is None:
         raise RuleMismatchError("queries whose strides have no known order")
     return found
