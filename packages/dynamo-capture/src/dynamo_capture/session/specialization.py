@@ -12,7 +12,7 @@ import torch
 
 from dynamo_capture.foundation.part_options import part_option
 from dynamo_capture.runtime.replacement_calls import instance_dict
-from dynamo_capture.session.stock_settings import stock_setting, stock_sizes
+from dynamo_capture.session.stock_settings import silenced_functions, stock_setting, stock_sizes
 from dynamo_capture.sources.sources import AnswerSource, DrawnFromSource, UpcomingSource
 from fx_interface.errors import UserLocation
 from fx_interface.python_runtime.quick_dataclasses import dataclass
@@ -143,7 +143,11 @@ class Policy:
         leaves_apart: bool = False,
     ) -> None:
         self.follows_data = follows_data
-        self._chosen = dynamic
+        self._chosen = _by_default() if dynamic is None else dynamic
+        self.silenced = silenced_functions()
+        self._fixes_integers = stock_setting("specialize_int", False)
+        self._fixes_floats = stock_setting("specialize_float", False)
+        self._fixes_parameters = stock_setting("force_parameter_static_shapes", True)
         self.leaves_apart = leaves_apart
         self._fullgraph = fullgraph
         self._history = history
@@ -168,17 +172,12 @@ class Policy:
     @property
     def _dynamic(self) -> bool | None:
         """``dynamic`` for what is read now."""
-        chosen: bool | None = part_option("dynamic", self._chosen)
-        if chosen is None and not stock_setting("assume_static_by_default", True):
-            return True
-        if chosen is None and not stock_setting("automatic_dynamic_shapes", True):
-            return False
-        return chosen
+        return part_option("dynamic", self._chosen)  # type: ignore[no-any-return]
 
     def symbolic_integer(self, tx: Sizing, real: int, source: Source) -> Expr | None:
         """A symbol for an integer read from ``source``, or None: a constant. There is one for each place, however often
         that is read."""
-        if self._dynamic is False or stock_setting("specialize_int", False):
+        if self._dynamic is False or self._fixes_integers:
             return None
         known = self._integers.get(source)
         if known is not None:
@@ -196,7 +195,7 @@ class Policy:
 
     def is_open_float(self, real: float, source: Source) -> bool:
         """Whether a float is read when the code runs: one that has differed."""
-        if self._dynamic is False or stock_setting("specialize_float", False):
+        if self._dynamic is False or self._fixes_floats:
             return False
         differs = self._history.record_float(source.expression, real)
         return differs or (self._dynamic is True and _is_argument(source))
@@ -277,7 +276,7 @@ class Policy:
     ) -> tuple[tuple[IntLike, ...], tuple[IntLike, ...], tuple[Collection[int], Collection[int]]]:
         """Sizes and strides of an input, and which dimensions' sizes and strides are left open in its guard."""
         shape, stride = tuple(torch.Tensor.size(real)), tuple(torch.Tensor.stride(real))
-        if isinstance(real, torch.nn.Parameter) and stock_setting("force_parameter_static_shapes", True):
+        if isinstance(real, torch.nn.Parameter) and self._fixes_parameters:
             return shape, stride, ((), ())
         if self.is_decisive(source) and self.is_settled(real, source):
             return shape, stride, ((), ())
@@ -364,6 +363,13 @@ class Policy:
                 packed = strides[dim] * sizes[dim]
                 concrete = stride[dim] * shape[dim]
         return tuple(strides), left_open
+
+
+def _by_default() -> bool | None:
+    """``dynamic`` where nobody has stated it."""
+    if not stock_setting("assume_static_by_default", True):
+        return True
+    return None if stock_setting("automatic_dynamic_shapes", True) else False
 
 
 def _is_drawn(source: Source) -> bool:

@@ -38,6 +38,12 @@ def stock_setting(name: str, otherwise: Any) -> Any:
     return otherwise if value is _UNKNOWN or value == COMES_WITH[name] else value
 
 
+def silenced_functions() -> frozenset[Any]:
+    """The functions whose calls are left out of what is compiled."""
+    ignored = (stock_setting(name, ()) for name in ("ignore_logging_functions", "ignore_logger_methods"))
+    return frozenset().union(*ignored)
+
+
 def stock_stance() -> tuple[str, Any]:
     """The stance that ``torch.compiler.set_stance`` has set, and the backend that it forces."""
     evaluation = sys.modules.get("torch._dynamo.eval_frame")

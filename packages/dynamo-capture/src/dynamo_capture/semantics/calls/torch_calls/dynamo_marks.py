@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from torch._compile import _disable_dynamo
 
 from dynamo_capture.foundation.errors import GraphBreak
-from dynamo_capture.session.stock_settings import stock_setting
 from dynamo_capture.values import Const, Value
 
 if TYPE_CHECKING:
@@ -26,13 +25,6 @@ _ENDING = ("graph_break", "skip_frame", "step_unsupported")
 """Functions of stock's that end a graph; they do nothing else."""
 
 
-def is_silenced(function: Any) -> bool:
-    """Whether calls of a function are left out of what is compiled, as ``torch._dynamo.config`` says."""
-    return any(
-        function in stock_setting(name, ()) for name in ("ignore_logging_functions", "ignore_logger_methods")
-    )
-
-
 def without_stock_marks(
     tx: Context, function: Any, args: list[Value], kwargs: dict[str, Value]
 ) -> Value | None:
@@ -45,7 +37,7 @@ def without_stock_marks(
         if is_torchs_own_code(tx):
             return Const(None)
         raise GraphBreak("CAP231", f"torch._dynamo.{name}() was called")
-    if is_silenced(function):
+    if function in tx.policy.silenced:
         return Const(None)
     if tx.tensors.below and function.__code__.co_qualname == _DISABLING and hasattr(function, "__wrapped__"):
         return tx.calls.call_known(Const(function.__wrapped__), args, kwargs)
