@@ -184,3 +184,17 @@ def test_set_grad_enabled_at_breaks(same):
 
     same(f, (given(),), (X,))
     same(g, (given(), 2), (X, 3), (given(), 2))
+
+
+def test_modes_without_a_call_decorate_functions_made_inside(whole):
+    def f(x):
+        def inner(x):
+            return x.sin(), torch.is_grad_enabled()
+
+        with torch.enable_grad():
+            off = torch.no_grad(inner)
+        with torch.no_grad():
+            on = torch.enable_grad(inner)
+            return off(x), on(x), torch.is_grad_enabled()
+
+    whole(f, (given(),), (X,))

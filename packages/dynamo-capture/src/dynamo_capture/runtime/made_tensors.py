@@ -13,7 +13,7 @@ from dynamo_capture.runtime.replacement_calls import set_attribute
 def as_class(value: torch.Tensor, cls: type) -> torch.Tensor:
     """The tensor as an instance of a subclass, past what the class makes of operations. It has the tensor's history,
     whether gradients are on where the graph ends or not."""
-    with torch.enable_grad(), torch._C.DisableTorchFunctionSubclass():
+    with torch.enable_grad(), torch._C.DisableTorchFunction():
         return torch.Tensor.as_subclass(value, cls)
 
 
@@ -25,7 +25,7 @@ def own_class(value: torch.Tensor, cls: type) -> torch.Tensor:
 
 def follow(tensor: torch.Tensor, followed: bool) -> None:
     """``tensor.requires_grad_(followed)``, past what the tensor's class makes of operations."""
-    with torch._C.DisableTorchFunctionSubclass():
+    with torch._C.DisableTorchFunction():
         tensor.requires_grad_(followed)
 
 

@@ -7,6 +7,8 @@ from typing import Any
 import torch
 from torch.nested._internal.nested_tensor import _nt_view_dummy, get_tensor_symint
 
+from dynamo_capture.hook.frame_hook import RegionFunction
+
 
 def nested_of(
     rows: torch.Tensor,
@@ -16,7 +18,8 @@ def nested_of(
     cache: dict[str, Any],
 ) -> Any:
     """A nested tensor that is a view of ``rows``, to autograd too."""
-    made: Any = torch._nested_view_from_jagged(
+    make = RegionFunction(torch._nested_view_from_jagged, None)  # whose Python is no part of the program
+    made: Any = make(
         rows,
         offsets,
         _nt_view_dummy(),

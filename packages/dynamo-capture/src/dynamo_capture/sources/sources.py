@@ -129,7 +129,7 @@ class AnswerSource(DerivedSource):
 
     def step(self, value: Any) -> Any:
         with torch._C.DisableTorchFunction():
-            return getattr(value, self.name)()
+            return RegionFunction(getattr(value, self.name), None)()  # a class may dispatch in Python
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,6 +42,8 @@ _WRITTEN: dict[Any, Any] = {
     map: lambda function, first, /, *rest: None,
     filter: lambda function, iterable, /: None,
     super: lambda cls=None, instance=None, /: None,
+    torch.no_grad: lambda orig_func=None: None,
+    torch.enable_grad: lambda orig_func=None: None,
     staticmethod: lambda function, /: None,
     classmethod: lambda function, /: None,
     functools.cmp_to_key: lambda mycmp: None,
