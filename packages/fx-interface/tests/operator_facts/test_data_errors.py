@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from fx_interface.operator_facts.data_errors import may_fail
+from fx_interface.attention.operators import ATTENTION
+from fx_interface.operator_facts.data_errors import is_opaque, may_fail
 
 aten = torch.ops.aten
 INTEGERS = torch.ones(2, dtype=torch.int64)
@@ -62,3 +63,12 @@ def test_what_data_decide_about(op, args, kwargs):
 )
 def test_what_always_works(op, args, kwargs):
     assert not may_fail(op, args, kwargs)
+
+
+@pytest.mark.parametrize(
+    ("program", "fails"), [("op:aten.tanh.default", False), ("op:aten.index.Tensor", True)]
+)
+def test_attention_fails_where_its_programs_read_at_indices(program: str, fails: bool) -> None:
+    tensors = [FLOATS] * 3
+    assert may_fail(ATTENTION, (*tensors, [], [], [], program, "", [], [], 1.0, [], False)) is fails
+    assert not is_opaque(ATTENTION)

@@ -13,7 +13,7 @@ from typing import Any, Final
 import torch
 from torch._ops import OpOverload
 
-_NAMESPACES: Final = frozenset({"aten", "prim", "prims"})
+_NAMESPACES: Final = frozenset({"aten", "prim", "prims", "fx_interface"})
 """Of operators of other namespaces nothing is known: they may fail."""
 
 _INDEXING: Final = (
@@ -93,6 +93,8 @@ def may_fail(op: OpOverload, args: Sequence[Any] = (), kwargs: Mapping[str, Any]
     them. Running out of memory does not count."""
     if op.namespace not in _NAMESPACES:
         return True
+    if op.namespace == "fx_interface":  # its programs may read at an index from data
+        return any(isinstance(arg, str) and "index" in arg for arg in args)
     schema = op._schema
     if not schema.returns:
         return not schema.is_mutable  # ``_assert_async`` and its kin
