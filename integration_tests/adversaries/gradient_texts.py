@@ -80,6 +80,7 @@ def multi(name):
 
 
 def packed(tensor):
+    SAVED.append(tuple(tensor.shape))
     return tensor * 1
 
 
@@ -272,6 +273,16 @@ def after(result, *args):
         loss = sum(t.sum() for t in found)
         loss.backward(retain_graph=True)
         loss.backward()
+""",
+    """
+def after(result, *args):
+    found = tensors(result)
+    if found:
+        loss = sum((t * t).sum() for t in found)
+        say('first', attempt(loss.backward))
+        say('second', attempt(loss.backward))
+        say('of a part', attempt(lambda: found[0].sum().backward()))
+    return plain([t.grad for t in args])
 """,
     """
 def after(result, *args):

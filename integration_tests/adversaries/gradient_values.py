@@ -2,8 +2,9 @@
 
 A gradient that is NaN in eager is NaN in compiled code, and no other is.
 
-What docs/soundness.md gives up is not drawn: NaN in functions of which eager's kernels treat the last elements
-otherwise than their vectors do (with few elements all are last ones), variances of numbers whose squares overflow.
+What docs/soundness.md gives up is not drawn: which of two zeros is the larger one (the sign of a zero is taken away
+before), NaN in functions of which eager's kernels treat the last elements otherwise than their vectors do (with few
+elements all are last ones), variances of numbers whose squares overflow.
 
 Infinite gradients of results that are added up cancel to NaN in another order as well: programs are short, and return
 one tensor.
@@ -33,9 +34,26 @@ _UNARY = (
         "{a}.square()",
     ),
     *("{a}.clamp(-1, 1)", "{a}.clamp(min=0)", "{a}.clamp(max=2.0)", "{a}.sign()", "{a}.erf()", "{a}.expm1()"),
+    *(
+        "{a}.norm(p=0.5, dim=-1)",
+        "torch.linalg.vector_norm({a}, 3, -1, True)",
+        "{a}.norm(p=float('-inf'), dim=-1)",
+    ),
+    *(
+        "{a}.masked_fill({a} > 0, float('inf'))",
+        "{a}.clamp(float('-inf'), 1)",
+        "{a}.where({a} == {a}, 0.0).norm()",
+    ),
+    *(
+        "torch.linalg.vector_norm({a}, 0)",
+        "{a}.renorm(2, 0, 1.0)",
+        "{a}.frac()",
+        "{a}.trunc()",
+        "{a}.atanh()",
+    ),
     *("{a}.softmax(-1)", "{a}.log_softmax(-1)", "{a}.logsumexp(-1, keepdim=True)", "{a}.cumsum(0)"),
     *("{a}.norm(dim=-1, keepdim=True)", "{a}.norm(p=1, dim=0, keepdim=True)", "{a}.norm(p=float('inf'))"),
-    *("{a}.amax(-1, keepdim=True)", "{a}.max()", "{a}.min(0, keepdim=True).values", "{a}.median()"),
+    *("{a}.amax(-1, keepdim=True)", "({a} + 0.0).max()", "{a}.min(0, keepdim=True).values", "{a}.median()"),
     *(
         "{a}.prod(-1, keepdim=True)",
         "{a}.prod()",
@@ -72,7 +90,12 @@ _UNARY = (
 )
 _BINARY = (
     *("{a} + {b}", "{a} - {b}", "{a} * {b}", "{a} / {b}", "{a} ** {b}", "{a}.abs() ** {b}"),
-    *("torch.maximum({a}, {b})", "torch.minimum({a}, {b})", "torch.fmax({a}, {b})", "torch.atan2({a}, {b})"),
+    *(
+        "torch.maximum({a} + 0.0, {b} + 0.0)",
+        "torch.minimum({a} + 0.0, {b} + 0.0)",
+        "torch.fmax({a} + 0.0, {b} + 0.0)",
+        "torch.atan2({a}, {b})",
+    ),
     *(
         "torch.hypot({a}, {b})",
         "torch.logaddexp({a}, {b})",
@@ -90,7 +113,26 @@ _BINARY = (
         "torch.nn.functional.mse_loss({a}, {b})",
         "({a} * {b}).sum(-1, keepdim=True)",
     ),
-    *("torch.nn.functional.smooth_l1_loss({a}, {b})", "torch.dist({a}, {b})", "torch.clamp({a}, min={b})"),
+    *(
+        "torch.nn.functional.smooth_l1_loss({a}, {b})",
+        "torch.dist({a}, {b})",
+        "torch.clamp({a} + 0.0, min={b} + 0.0)",
+    ),
+    *(
+        "{a}.masked_fill({b} > 0, 0.0)",
+        "torch.where({b}.isfinite(), {a}, 0.0)",
+        "torch.clamp({a}, {b} - 1, {b} + 1)",
+    ),
+    *(
+        "torch.cdist({a}, {b})",
+        "torch.nn.functional.pairwise_distance({a}, {b})",
+        "torch.heaviside({a}, {b})",
+    ),
+    *(
+        "torch.nn.functional.huber_loss({a}, {b})",
+        "torch.nn.functional.l1_loss({a}, {b})",
+        "torch.outer({a}[0], {b}[0])",
+    ),
     *("torch.addcdiv({a}, {a}, {b})", "torch.nn.functional.cosine_similarity({a}, {b}, -1)", "{a} @ {b}.t()"),
 )
 

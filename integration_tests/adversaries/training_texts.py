@@ -103,10 +103,10 @@ with warnings.catch_warnings(action="ignore"):  # torch imports some of itself i
 OPTIMIZERS = (
     "torch.optim.SGD(PARAMETERS, lr=0.125)",
     "torch.optim.SGD(PARAMETERS, lr=0.125, momentum=0.5, nesterov=True, weight_decay=0.25)",
-    "torch.optim.Adam(PARAMETERS, lr=0.125)",
-    "torch.optim.AdamW(PARAMETERS, lr=0.125, amsgrad=True, foreach=False)",
-    "torch.optim.RMSprop(PARAMETERS, lr=0.125, centered=True)",
-    "torch.optim.Adagrad(PARAMETERS, lr=0.125)",
+    "torch.optim.Adam(PARAMETERS, lr=0.125, eps=1.0)",
+    "torch.optim.AdamW(PARAMETERS, lr=0.125, amsgrad=True, foreach=False, eps=1.0)",
+    "torch.optim.RMSprop(PARAMETERS, lr=0.125, centered=True, eps=1.0)",
+    "torch.optim.Adagrad(PARAMETERS, lr=0.125, eps=1.0)",
 )
 
 MODULES = (
