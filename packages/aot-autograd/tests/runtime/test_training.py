@@ -354,3 +354,24 @@ def test_hooks_on_saved_tensors_see_what_is_kept(library: Any) -> None:
     result.sum().backward()
     assert len(packed) == 1
     assert made[0].taken == []
+
+
+@pytest.mark.parametrize(
+    "program", [lambda x: x - 1, lambda x: x.sum(), lambda x: (x + 1, torch.cat([x, x]))]
+)
+def test_what_keeps_nothing_has_any_number_of_backwards(compiled: Any, program: Any) -> None:
+    for run in (program, compiled(program)):
+        x = torch.ones(3, requires_grad=True)
+        made = run(x)
+        for _ in range(3):
+            sum(t.sum() for t in (made if isinstance(made, tuple) else (made,))).backward()
+        assert x.grad is not None
+        assert x.grad.tolist() == [3.0 * (3 if isinstance(made, tuple) else 1)] * 3
+
+
+def test_a_factor_is_let_go_of(compiled: Any) -> None:
+    for run in (lambda x: x * 3, compiled(lambda x: x * 3)):
+        made = run(torch.ones(3, requires_grad=True)).sum()
+        made.backward()
+        with pytest.raises(RuntimeError, match="second time"):
+            made.backward()

@@ -13,6 +13,7 @@ from aot_autograd.joint.joint import Joint
 from aot_autograd.joint.recomputation import repeat_of
 from aot_autograd.partition import Partitioner
 from aot_autograd.plan import Apart, BackwardPlan, JointPlan, SavedInput, SavedOutput, SavedSource
+from aot_autograd.recording.ancestry import saves_something
 from aot_autograd.recording.graphs import (
     Births,
     GraphInput,
@@ -255,6 +256,7 @@ def _backward(
         singular=singular(live, under, len(tangents)),
         effects=opaque_sets(live, under) if len(tangents) > 1 else (),
         read=_read(joint, gradients),
+        frees=bool(saved) or saves_something(r.tensor for r in joint.results.graph if r.tensor is not None),
     )
     return graph, plan, extra
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import torch
@@ -45,6 +45,21 @@ def partly_reached(
         if len(leading) < len(results):
             found.append((index, leading))
     return tuple(found)
+
+
+def saves_something(results: Iterable[torch.Tensor]) -> bool:
+    """Whether a node behind the results may have saved a tensor, which a backward lets go of."""
+    seen: set[Any] = set()
+    pending = [tensor.grad_fn for tensor in results]
+    while pending:
+        node = pending.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        if any(name.startswith("_raw_saved_") for name in dir(type(node))):
+            return True
+        pending += [following for following, _ in node.next_functions]
+    return False
 
 
 def _place(tensor: torch.Tensor) -> Any:

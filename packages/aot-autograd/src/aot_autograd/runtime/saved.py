@@ -40,6 +40,8 @@ def _order(flags: Sequence[bool]) -> list[tuple[bool, int]]:
 
 def collector(plan: JointPlan, backward_plan: BackwardPlan) -> Collector:
     """What lists the saved values, in order, and tells whether they are needed no more."""
+    if not backward_plan.frees:
+        return lambda ctx, grads, complete: ([], False)
     flags = owned(plan, backward_plan)
     order = _order(flags)
     count = sum(flags)
@@ -149,7 +151,7 @@ def collector_in_groups(
     where a group needs it, as eager does.
     """
     groups, needed_by = backward_plan.groups, backward_plan.needed_by
-    if not groups:
+    if not groups or not backward_plan.frees:
         return collect
     everything = frozenset(groups)
     flags = owned(plan, backward_plan)
