@@ -46,9 +46,8 @@ def _declare() -> None:
         handles(method)(_fact(method))
     for name in _PROPERTIES:
         getter = ProcessGroup.__dict__[name].fget
-        handles(getattr(getter, "__func__", getter))(
-            _fact(getter)
-        )  # an ``instancemethod``, which has no hash, before torch 2.13
+        # Before torch 2.13 the getter is an ``instancemethod``, which has no hash.
+        handles(getattr(getter, "__func__", getter))(_fact(getter))
 
     @handles(_resolve_process_group)
     def resolve(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
