@@ -116,3 +116,70 @@ def test_the_numbers_of_a_view_are_not_taken_for_those_of_the_call(same):
 
     table = torch.tensor([[4, 2], [6, 3]])
     same(program, (X, table[1]), (X, table[0]), (X, table[1, 1:]), (X, table[0]))
+
+
+class _Table:
+    """As solvers keep their coefficients."""
+
+    def __init__(self, *numbers):
+        self.numbers = torch.tensor(numbers)
+
+
+def _stages(x, table):
+    y = x
+    for number in table.numbers:
+        y = y.sin() if number == 1.0 else y * number
+    if (table.numbers[:-1] > 0).all():
+        y = y + 1
+    return y
+
+
+def test_truths_that_follow_from_the_floats_of_an_object(same):
+    same(_stages, (X, _Table(0.5, 1.0, 2.0)), (X, _Table(1.0, -1.0)), (X, _Table(0.5, 1.0, 2.0)))
+    same(_stages, (X, _Table(0.0, 1.0)), (X, _Table(-0.0, 1.0)), (X, _Table(float("nan"), 1.0)))
+
+
+def test_floats_of_an_object_are_one_graph_for_each_content():
+    made, backend = _count_graphs()
+    compiled = optimize(backend)(_stages)
+    for _ in range(2):
+        for table in (_Table(0.5, 1.0, 2.0), _Table(0.5, 1.0, 3.0)):
+            assert torch.equal(compiled(X, table), _stages(X, table))
+    assert len(made) == 2
+    optimize(backend, fullgraph=True)(_stages)(X, _Table(0.5, 1.0))
+
+
+def test_floats_that_change_with_every_call_get_no_version_each():
+    class Average(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("mean", torch.zeros(()))
+
+        def forward(self, x):
+            self.mean.mul_(0.9).add_(x.mean() * 0.1)
+            return x * 2 if self.mean > 1.5 else x - self.mean
+
+    made, backend = _count_graphs()
+    modules = [Average(), Average()]
+    compiled = optimize(backend)(modules[0])
+    for n in range(12):
+        assert torch.equal(compiled(X + n), modules[1](X + n))
+    assert len(made) < 10
+
+
+def test_a_number_of_an_object_that_ends_no_graph_is_no_constant():
+    class Scaled(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("scale", torch.ones(()))
+
+        def forward(self, x):
+            return x * self.scale.item() + (self.scale > 0)
+
+    made, backend = _count_graphs()
+    module = Scaled()
+    compiled = optimize(backend)(module)
+    for n in range(4):
+        module.scale.fill_(n)
+        assert torch.equal(compiled(X), module(X))
+    assert len(made) == 1

@@ -71,5 +71,7 @@ def tensor_contents(contents: Mapping[Source, Any], written: Iterable[Source]) -
 
 
 def _frozen(content: Any) -> Any:
-    """Lists of numbers as tuples: a guard is compared and hashed."""
+    """Lists of numbers as tuples: a guard is compared and hashed. Floats by their bits: 0 is not -0, NaN is itself."""
+    if isinstance(content, float):
+        return content.hex()
     return tuple(map(_frozen, content)) if isinstance(content, list) else content

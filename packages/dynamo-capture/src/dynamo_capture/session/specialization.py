@@ -217,6 +217,10 @@ class Policy:
         """Whether a number of numpy has had several values: it is not worth a version for each."""
         return self._history.record_integer(source.expression, real) >= _MANY
 
+    def is_argument(self, source: Source) -> bool:
+        """Whether a source leads to data of a call rather than to the state of an object."""
+        return _is_argument(source)
+
     def is_decisive(self, source: Source | None) -> bool:
         """Whether code is made for what is in this argument."""
         return source is not None and source.expression in self._history.decisive
@@ -237,11 +241,10 @@ class Policy:
         self, found: Collection[Source], relied: Collection[Source], where: UserLocation | None
     ) -> bool:
         """Whether the frame, whose graph ends at ``where``, is to be captured again: because it is to know what is in
-        the arguments ``found``, or had better not, as what is in those ``relied`` on has been of no use."""
+        ``found``, or had better not, as what is in those ``relied`` on has been of no use."""
         history = self._history
         known = {*history.decisive, *history.useless}
-        fresh = [source.expression for source in found if _is_argument(source)]
-        fresh = [expression for expression in fresh if expression not in known]
+        fresh = [source.expression for source in found if source.expression not in known]
         history.decisive.update(dict.fromkeys(fresh, where))
         if fresh:
             return True

@@ -342,6 +342,8 @@ class Operations(Outcomes):
         if taken is not None:
             return taken
         number = data_numbers.take_out(self._tx, tensor) if tensor.content is None else None
+        if number is None and tensor.content is None:
+            self.state.doubted.append(tensor.node)
         return number if number is not None else contents.number(self._tx, tensor, what, code)
 
     def becomes(self, tensor: TensorValue, meta: TensorMeta) -> None:

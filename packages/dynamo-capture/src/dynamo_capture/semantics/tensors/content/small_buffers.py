@@ -7,6 +7,9 @@ guard compares it.
 An argument's numbers are symbols at first. Where one of them ends the graph, the frame is captured again, with the
 content of the argument; several contents have a version each, then the graph ends there.
 
+Small tensors of floats that belong to an object's state (tables of coefficients) are read likewise: where the truth of
+what follows from them alone ends the graph. They may be what a program trains or counts in, so not before.
+
     for t, h, w in grid.tolist():         ->  ``grid`` holds [[1, 4, 6]], else another version
         rows = x[: t * h * w].view(t, h // 2, 2, w)
 """
@@ -14,6 +17,7 @@ content of the argument; several contents have a version each, then the graph en
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -30,15 +34,17 @@ if TYPE_CHECKING:
 
 MOST_ELEMENTS = 16
 _DTYPES = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8, torch.bool)
+_FLOATS = (torch.float32, torch.float64, torch.bfloat16, torch.float16)
 
 
 class State:
     """What one trace relies on of its inputs' contents, by their sources. ``asked``: nodes of tensors whose numbers the
-    program has taken out, or has tried to."""
+    program has taken out, or has tried to; ``doubted``: those whose truth it has asked for in vain."""
 
     def __init__(self) -> None:
         self.relied: dict[Source, Any] = {}
         self.asked: list[Node] = []
+        self.doubted: list[Node] = []
 
     def rely(self, tx: Context, tensor: TensorValue, sizes: bool = True) -> None:
         """What the trace does depends on a tensor's content: on the inputs and ``sizes`` that it follows from."""
@@ -52,18 +58,24 @@ class State:
 
 
 def decisive(tx: Context) -> list[Source]:
-    """The arguments from whose content all follows that the program has asked for."""
+    """The arguments from whose content all follows that the program has asked for, and the state of objects from whose
+    content the truth follows that it has asked for."""
     inputs = {item.node: item for item in tx.output.inputs}
     found: dict[Source, None] = {}
     for node in tx.tensors.state.asked:
-        origins = _origins(tx.output, node, inputs)
-        if origins is not None:
+        origins = _origins(tx.output, node, inputs, _DTYPES) or ()
+        found.update(dict.fromkeys(one for one in origins if tx.policy.is_argument(one)))
+    for node in tx.tensors.state.doubted:
+        origins = _origins(tx.output, node, inputs, (*_DTYPES, *_FLOATS)) or ()
+        if not any(map(tx.policy.is_argument, origins)):
             found.update(dict.fromkeys(origins))
     return list(found)
 
 
-def _origins(output: GraphOutput, node: Node, inputs: dict[Node, GraphInput]) -> list[Source] | None:
-    """The arguments that a tensor is computed from, if all are small tensors of integers."""
+def _origins(
+    output: GraphOutput, node: Node, inputs: dict[Node, GraphInput], dtypes: Collection[torch.dtype]
+) -> list[Source] | None:
+    """The inputs that a tensor is computed from, if all are small tensors of these dtypes."""
     if node.graph is not output.graph:
         return None
     found, pending, known = [], [node], {node}
@@ -71,7 +83,7 @@ def _origins(output: GraphOutput, node: Node, inputs: dict[Node, GraphInput]) ->
         current = pending.pop()
         item = inputs.get(current)
         if item is not None and item.kind is not InputKind.SYMBOL:
-            if item.kind is not InputKind.USER or not _is_readable(item.example):
+            if item.kind is InputKind.PARAMETER or not _is_readable(item.example, dtypes):
                 return None
             found.append(item.source)
         pending.extend(one for one in current.all_input_nodes if one not in known)
@@ -79,10 +91,11 @@ def _origins(output: GraphOutput, node: Node, inputs: dict[Node, GraphInput]) ->
     return found
 
 
-def _is_readable(real: Any) -> bool:
+def _is_readable(real: Any, dtypes: Collection[torch.dtype]) -> bool:
     return (
         isinstance(real, torch.Tensor)
-        and real.dtype in _DTYPES
+        and real.dtype in dtypes
+        and not real.requires_grad
         and real.device.type == "cpu"
         and math.prod(real.shape) <= MOST_ELEMENTS
         and real.untyped_storage().nbytes() == real.numel() * real.element_size()
@@ -91,7 +104,10 @@ def _is_readable(real: Any) -> bool:
 
 def read(tx: Context, tensor: TensorValue, real: torch.Tensor, source: Source) -> None:
     """Take note of the content of an input, if it is one of those; one that differs again and again is not read."""
-    if not tensor.meta.spec.is_static or not _is_readable(real) or not tx.policy.is_settled(real, source):
+    dtypes = (*_DTYPES, *_FLOATS) if tx.policy.is_decisive(source) else _DTYPES
+    if not tensor.meta.spec.is_static or not _is_readable(real, dtypes):
+        return
+    if not tx.policy.is_settled(real, source):
         return
     tensor.content = tensor.initial = real.detach().clone()
     tensor.follows_from = (tensor,)
