@@ -94,14 +94,22 @@ def main(argv: Sequence[str]) -> int:
         found = outcomes(library, arguments)
         rows += found
         print(table(found), flush=True)
+        _write(_merged(kept, rows), arguments)
+    return any(row.get("failure") for row in rows)
+
+
+def _merged(kept: list[dict[str, Any]], rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The outcomes of this run, and of earlier ones those of other programs, by library."""
     names = {(row["library"], row["name"]) for row in rows}
-    rows = [row for row in kept if (row["library"], row["name"]) not in names] + rows
-    rows.sort(key=lambda row: row["library"])
+    others = [row for row in kept if (row["library"], row["name"]) not in names]
+    return sorted([*others, *rows], key=lambda row: row["library"])
+
+
+def _write(rows: list[dict[str, Any]], arguments: argparse.Namespace) -> None:
     if arguments.json:
         arguments.json.write_text(json.dumps(rows, indent=1))
     if arguments.page:
         arguments.page.write_text(page(rows))
-    return any(row.get("failure") for row in rows)
 
 
 if __name__ == "__main__":
