@@ -61,13 +61,16 @@ def page(rows: Sequence[Row]) -> str:
     ran = [row for row in rows if "left_out" not in row]
     equal = [row for row in ran if not row.get("failure")]
     counted = [row for row in ran if row.get("stock") and row.get("ours")]
-    more = [row["name"] for row in counted if row["ours"]["graphs"] > row["stock"]["graphs"] >= 0]
+    more = [row["name"] for row in counted if row["ours"]["graphs"] > row["stock"]["graphs"] > 0]
+    nothing = [row["name"] for row in counted if row["stock"]["graphs"] == 0]
+    raised = [row["name"] for row in counted if row["stock"]["graphs"] < 0]
     timed = [row for row in ran if {"eager", "fxstack"} <= set(row.get("seconds") or ())]
     slow = [row["name"] for row in timed if row["seconds"]["eager"] < 0.95 * row["seconds"]["fxstack"]]
     versions = ", ".join(f"{name} {version}" for name in SHOWN if (version := _version(name)))
     summary = [
         f"- programs: {len(ran)}, equal to eager: {len(equal)}",
         f"- more graphs than stock in: {', '.join(more) or 'none'}",
+        f"- stock captures nothing in: {', '.join(nothing) or 'none'}; raises in: {', '.join(raised) or 'none'}",
         f"- slower than 0.95 of eager: {', '.join(slow) or 'none'}",
         f"- versions: {versions}",
     ]
