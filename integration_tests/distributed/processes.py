@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-PATIENCE = 120
+PATIENCE = 240
 """Seconds for all programs of a module."""
 
 
@@ -63,7 +63,7 @@ def _work(
         init_method=f"file://{folder / 'rendezvous'}",
         rank=rank,
         world_size=count,
-        timeout=datetime.timedelta(seconds=60),
+        timeout=datetime.timedelta(seconds=120),
     )
     records: dict[str, Any] = {}
     for name, program in programs.items():
