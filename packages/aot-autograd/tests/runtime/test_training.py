@@ -375,3 +375,17 @@ def test_a_factor_is_let_go_of(compiled: Any) -> None:
         made.backward()
         with pytest.raises(RuntimeError, match="second time"):
             made.backward()
+
+
+def test_nothing_is_written_before_an_inference_tensor_is_refused(compiled: Any) -> None:
+    def program(x: torch.Tensor, w: torch.Tensor, count: torch.Tensor) -> torch.Tensor:
+        made = x * w
+        count.add_(1)
+        return made
+
+    with torch.inference_mode():
+        x = torch.ones(3)
+    count = torch.zeros(())
+    with pytest.raises(RuntimeError, match="Inference tensors cannot be saved for backward"):
+        compiled(program)(x, torch.ones(3, requires_grad=True), count)
+    assert count.item() == 0

@@ -28,6 +28,11 @@ from fx_interface.backend import CompiledGraph
 from fx_interface.execution.undo import leaves_something
 
 _NOTHING_MADE: dict[int, Any] = {}
+_INFERENCE = (
+    "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in "
+    "computation tracked by autograd. To work around this, you can make a clone to get a normal tensor and use it in "
+    "autograd, or use `torch.no_grad()` instead of `torch.inference_mode()`."
+)
 _top_hooks = torch._C._autograd._top_saved_tensors_default_hooks
 
 
@@ -147,6 +152,7 @@ def _forward_method(
     versions, more = plan.versions, plan.versions_of_inputs
     remember = repetition.remember
     linked = _is_linked(backward_plan)
+    writes = bool(plan.mutated)
 
     def method(ctx: Any, *inputs: Any) -> tuple[Any, ...]:
         ctx.remembered = remember(inputs)
@@ -159,6 +165,8 @@ def _forward_method(
         ctx.kept = None if hooked else [results[i] for i in own_results]
         saved = everything if hooked else shared
         ctx.to_save = tuple([given[i] if is_input else results[i] for is_input, i in saved])
+        if writes and any(tensor.is_inference() for tensor in ctx.to_save):
+            raise RuntimeError(_INFERENCE)  # as autograd does, which comes to it when the inputs are written
         if symbols or born:
             ctx.sizes = [*(inputs[position] for position in symbols), *(results[index] for index in born)]
         if quiet:
