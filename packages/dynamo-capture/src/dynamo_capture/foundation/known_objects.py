@@ -110,6 +110,16 @@ def is_member_of_c(value: Any) -> bool:
     return type(kind).__name__ == "pybind11_type" and hasattr(kind, "__members__")
 
 
+_INSTANCE_METHOD = type(torch._C.FunctionSchema.__dict__["__str__"])
+
+
+def in_c(function: Any) -> Any:
+    """The function in C that an ``instancemethod`` of pybind11 stands for, which has no hash; another as it is."""
+    while type(function) is _INSTANCE_METHOD:
+        function = function.__func__
+    return function
+
+
 def is_plain_key(key: Any) -> bool:
     """Whether a key can be guarded and looked up as a constant."""
     kind = type(key)

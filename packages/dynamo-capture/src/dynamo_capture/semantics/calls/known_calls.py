@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from dynamo_capture._eval_frame import RegionFunction
 from dynamo_capture.foundation import numpy_types
 from dynamo_capture.foundation.errors import GraphBreak, NotConstant, UserRaise
+from dynamo_capture.foundation.known_objects import in_c
 from dynamo_capture.foundation.type_names import message_name
 from dynamo_capture.polyfills.torch import substitute_for
 from dynamo_capture.semantics.calls.binding import by_position
@@ -96,11 +97,9 @@ def _handler(tx: Context, owner: Const, args: Args, kwargs: Kwargs) -> Value | N
     function = owner.value
     try:
         handler = HANDLERS.get(function)
-    except TypeError:  # it has no hash; pybind11's ``instancemethod`` stands for its function in C
-        plain = getattr(function, "__func__", None)
-        return (
-            _handler(tx, Const(plain), args, kwargs) if isinstance(plain, types.BuiltinFunctionType) else None
-        )
+    except TypeError:  # it has no hash
+        plain = in_c(function)
+        return None if plain is function else _handler(tx, Const(plain), args, kwargs)
     computed = tx.numbers.call(function, args) if not kwargs and any(value.varies for value in args) else None
     if computed is not None or handler is None:
         return computed

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from dynamo_capture.foundation.errors import GraphBreak
+from dynamo_capture.foundation.known_objects import in_c
 from dynamo_capture.polyfills.torch.collectives import left_to_torch, reduction_name
 from dynamo_capture.semantics.registry import handles, pure
 from dynamo_capture.sources.sources import CallSource, known_object
@@ -43,11 +44,10 @@ def _declare() -> None:
 
     for name in _METHODS:
         method = getattr(ProcessGroup, name)
-        handles(method)(_fact(method))
+        handles(in_c(method))(_fact(method))
     for name in _PROPERTIES:
         getter = ProcessGroup.__dict__[name].fget
-        # Before torch 2.13 the getter is an ``instancemethod``, which has no hash.
-        handles(getattr(getter, "__func__", getter))(_fact(getter))
+        handles(in_c(getter))(_fact(getter))
 
     @handles(_resolve_process_group)
     def resolve(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
