@@ -33,15 +33,7 @@ RUNS: tuple[tuple[str, int, str], ...] = (
 """An adversary, how many of its programs run in CI, and the backends."""
 
 
-_KEPT = "what functools.cmp_to_key gives is a function where it outlives the graph"
-KNOWN: dict[tuple[str, str], dict[int, str]] = {
-    ("members", "eager"): {
-        152: "the deprecated Tensor.resize names sizes that vary in other words",
-        511: _KEPT,
-        739: "islice looks at a bound of a class of the program when it is drawn from, and says so in other words",
-        878: _KEPT,
-    }
-}
+KNOWN: dict[tuple[str, str], dict[int, str]] = {}
 """Programs of seed 1 that still differ, and why: defects to be mended, counted as expected failures."""
 
 

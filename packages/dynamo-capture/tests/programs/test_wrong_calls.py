@@ -205,7 +205,7 @@ EXPRESSIONS = {
         "contextlib.nullcontext(1, 2)", "collections.deque([1]).remove({1: 2})", "collections.deque({}, ())",
         "collections.deque([1]).__getitem__(2.5)", "collections.deque([1]).__delitem__(len)", "x.clone().polygamma_(-1)",
         "bisect.bisect({}, 1, x.shape[0])", "bisect.bisect(x[0], x[0])", "x.__torch_function__('a')",
-        "functools.cmp_to_key(1, int)", "weight.__deepcopy__(2, -1)", "x.as_subclass((1, 2))", "x.stft()",
+        "functools.cmp_to_key(1, int)", "types.MethodType(int, None)", "types.MethodType(int, 1)() or 0", "weight.__deepcopy__(2, -1)", "x.as_subclass((1, 2))", "x.stft()",
         "x.long().log_normal_()", "x.lerp(x, 'a')", "y[0, 0].ge_(y)", "x.tensor_split(y)", "y.long().ldexp_(y)", "x.clone().lcm_(y)", "(x > 0).normal_()", "ValueError().with_traceback()", "Item(1).__format__()", "bisect.bisect(2.5, None, x[0])", "bisect.bisect([1], 2, 0, -1)",
         "Item.__setattr__(Item, len, 3)", "Annotated().__annotations__",
         "collections.OrderedDict(a=1).pop(None)", "collections.OrderedDict(a=1).pop((1, 2))", "x[0]._is_view((), 1)",

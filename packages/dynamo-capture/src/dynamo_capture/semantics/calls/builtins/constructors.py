@@ -361,6 +361,8 @@ def make_partial(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Va
 def make_method(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     if not tx.truth(is_callable(tx, [args[0]], {})):
         raise tx.raises(TypeError, "first argument must be callable")
+    if is_none(args[1]):
+        raise tx.raises(TypeError, "instance must not be None")
     return MethodValue(args[0], args[1])
 
 
