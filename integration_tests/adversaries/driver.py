@@ -325,7 +325,7 @@ def _restored() -> Iterator[None]:
     import torch
 
     grad, dtype = torch.is_grad_enabled(), torch.get_default_dtype()
-    modes = torch._C._len_torch_function_stack()
+    modes, device = torch._C._len_torch_function_stack(), torch.get_default_device()
     try:
         yield
     finally:
@@ -333,7 +333,7 @@ def _restored() -> Iterator[None]:
             torch._C._pop_torch_function_stack()
         torch.set_grad_enabled(grad)
         torch.set_default_dtype(dtype)
-        torch.set_default_device(None)
+        torch.set_default_device(None if device.type == "cpu" else device)
 
 
 @contextlib.contextmanager
