@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch.fx import GraphModule
 
-from inductor_codegen.cache import ArtifactStore, process_store, temporary_store
+from inductor_codegen.cache import ArtifactStore, temporary_store
 from inductor_codegen.codegen.wrapper import write_entry
 from inductor_codegen.errors import unsupported
 from inductor_codegen.ir.program import Program, RunKernel
@@ -32,8 +32,6 @@ def compile_graph(
     program = plan(graph_module)
     if store is not None or options.cache:
         return _build(program, store or ArtifactStore(options.cache_dir), options)
-    if _device_of(program).type != "cpu":  # Triton reads kernels' text when they are launched first
-        return _build(program, process_store(), options)
     with temporary_store() as passing:
         return _build(program, passing, options)
 

@@ -62,8 +62,9 @@ def load_triton_graph(artifact: Artifact) -> CompiledGraph:
     try:
         kernels = tuple(map(KernelRecord.from_data, metadata["kernels"]))
         record, device = GraphRecord.from_data(metadata["graph"]), int(metadata["device"])
-    except (KeyError, TypeError, ValueError) as error:
+        loader = KernelLoader(artifact.files[_MODULE], kernels, device)
+    except (KeyError, TypeError, ValueError, OSError) as error:
         raise ArtifactLoadError(
             "IND401", f"the record of a compiled graph cannot be read: {error}"
         ) from error
-    return load(record, artifact.files[LIBRARY], KernelLoader(artifact.files[_MODULE], kernels, device))
+    return load(record, artifact.files[LIBRARY], loader)

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from fx_interface.python_runtime.quick_dataclasses import dataclass
+from inductor_codegen.cache import content_key, process_store
 from inductor_codegen.codegen.triton.launch.sizes import OPTIONS, Launch, choose, choose_tile, joining
 from inductor_codegen.codegen.triton.split import JOINED, PARTS, cells_of
 from inductor_codegen.ir.attention.form import AttentionKernel
@@ -111,10 +112,15 @@ def _type_of(parameter: object) -> str:
 
 
 class KernelLoader:
-    """Called by the runtime with a kernel's number, the bits of its rows and points, and the launch's traits."""
+    """Called by the runtime with a kernel's number, the bits of its rows and points, and the launch's traits.
+
+    The text in ``file`` is kept: a store that is temporary, or from which entries are removed, may be without it when a
+    kernel is launched first.
+    """
 
     def __init__(self, file: Path, kernels: tuple[KernelRecord, ...], device: int) -> None:
         self._file, self._kernels, self._device = file, kernels, device
+        self._text = file.read_bytes()
 
     def __call__(self, number: int, rows: int, points: int, traits: int) -> tuple[int, ...]:
         """The loaded function, rows of one block, threads, and bytes of shared memory; of a split kernel also the
@@ -140,7 +146,11 @@ class KernelLoader:
     def _module(self) -> ModuleType:
         from inductor_codegen.codegen.triton.launch.module import load_module
 
-        return load_module(self._file)
+        file = self._file
+        if not file.exists():
+            kept = process_store().put(content_key(self._text), None, {file.name: self._text})
+            file = kept.files[file.name]
+        return load_module(file)
 
     def _load(self, made: Any, shared: int) -> int:
         """Straight onto the device: the launcher that Triton would compile for the kernel's signature is not used."""
