@@ -96,6 +96,9 @@ def test_logsumexp() -> None:
 def test_norms(order: float) -> None:
     check_operator("aten.linalg_vector_norm.default", X, order, [1], True)
     check_operator("aten.linalg_vector_norm.default", X.bfloat16(), order)
+    # Of one element the norm is its absolute value, whose power may not be finite.
+    check_operator("aten.linalg_vector_norm.default", torch.tensor([[-1e30], [2.0]]), order, [1])
+    check_operator("aten.linalg_vector_norm.default", torch.tensor(-1e30), order)
 
 
 def test_edge_shapes() -> None:

@@ -217,7 +217,15 @@ def vector_norm(
     if is_integral(x.dtype):
         raise RuleMismatchError("the norm of integers")
     size = ops.abs(ops.convert_dtype(ops.convert_dtype(x, result), compute_dtype(result)))
-    return ops.convert_dtype(absolute_norm(size, float(constant(ord)), dim, keepdim), result)
+    order = float(constant(ord))
+    if order != 0.0 and _of_one_element(size, dim):  # whose power may not be finite
+        return ops.convert_dtype(reduce(ops.amax, size, dim, keepdim), result)
+    return ops.convert_dtype(absolute_norm(size, order, dim, keepdim), result)
+
+
+def _of_one_element(x: PrimTensor, dims: Dims) -> bool:
+    sizes = [x.sizes[dim] for dim in canonical_dims(dims, x.rank)]
+    return all(isinstance(size, int) and size == 1 for size in sizes)
 
 
 def absolute_norm(size: PrimTensor, order: float, dims: Dims, keepdim: bool) -> PrimTensor:
