@@ -33,7 +33,13 @@ RUNS: tuple[tuple[str, int, str], ...] = (
 """An adversary, how many of its programs run in CI, and the backends."""
 
 
-KNOWN: dict[tuple[str, str], dict[int, str]] = {}
+_UNUSED = "an operation whose result is unused is not recorded, so that a hook on saved tensors is not called for it"
+_BUILTINS = "in a run of many, a module that is loaded while builtins are replaced finds the replaced ones"
+KNOWN: dict[tuple[str, str], dict[int, str]] = {
+    ("changes", "eager"): {312: _BUILTINS, 342: _BUILTINS},
+    ("gradients", "eager"): {144: _UNUSED, 239: _UNUSED},
+    ("gradient_nodes", "eager"): {138: _UNUSED},
+}
 """Programs of seed 1 that still differ, and why: defects to be mended, counted as expected failures."""
 
 

@@ -7,6 +7,9 @@ from typing import Any
 import pytest
 import torch
 
+from fx_interface.symbols import ShapeEnv
+from fx_interface.tensor_spec import spec_of
+from primtorch_decomps import RULES
 from primtorch_decomps.testing import check_operator
 
 X = torch.tensor([0.0, 0.3, -0.7, 1.0, -1.0, 3.0, -3.0, 6.5, 25.0, -25.0, 50.0])
@@ -41,6 +44,15 @@ def test_agrees_with_eager(name: str, x: torch.Tensor, args: Any, kwargs: Any, d
         args = (torch.exp(-x.to(dtype).abs()),)
     grad = torch.linspace(-2.0, 2.0, x.numel()).to(dtype)
     check_operator(f"aten.{name}.default", grad, x.to(dtype), *args, **kwargs)
+
+
+def test_the_buffer_of_log_sigmoid_is_no_operand() -> None:
+    """On a GPU it is empty, with which rows of one element would be broadcast."""
+    grad, x = spec_of(torch.ones(4, 1)), spec_of(torch.ones(4, 1))
+    made = RULES[torch.ops.aten.log_sigmoid_backward.default](
+        grad, x, spec_of(torch.empty(0)), env=ShapeEnv()
+    )
+    assert made.sizes == (4, 1)
 
 
 @pytest.mark.parametrize("is_result", [True, False])

@@ -15,7 +15,15 @@ from fx_interface.tensor_spec import TensorSpec, contiguous_strides
 from primtorch_decomps import promotion
 from primtorch_decomps.decomps.neural_networks.activations import SQRT_HALF, TANH_CUBIC, TANH_SCALE, halves
 from primtorch_decomps.decomps.neural_networks.normalization import wide
-from primtorch_decomps.pointwise import Kind, as_first, pointwise, pointwise_spec, second_first
+from primtorch_decomps.pointwise import (
+    Kind,
+    as_first,
+    decomposition_of,
+    pointwise,
+    pointwise_rule,
+    pointwise_spec,
+    second_first,
+)
 from primtorch_decomps.prims import PrimTensor, broadcast_all, ops
 from primtorch_decomps.registry import decomposes
 from primtorch_decomps.shapes import canonical_dim
@@ -148,9 +156,26 @@ def logit_backward(grad: PrimTensor, x: PrimTensor, eps: float | None = None) ->
     return ops.where(ops.ge(x, eps) & ops.le(x, 1.0 - eps), slope, 0.0)
 
 
-@pointwise("aten.log_sigmoid_backward.default", operands=2, layout=as_first)
-def log_sigmoid_backward(grad: PrimTensor, x: PrimTensor, buffer: PrimTensor | None = None) -> PrimTensor:
+def _slope_of_log_sigmoid(grad: PrimTensor, x: PrimTensor) -> PrimTensor:
     return grad * ops.sigmoid(-x)
+
+
+_log_sigmoid_rule = pointwise_rule(Kind.ARITHMETIC, 2, layout=as_first)
+_log_sigmoid_formula = decomposition_of(_slope_of_log_sigmoid, Kind.ARITHMETIC, 2)
+
+
+def _log_sigmoid_backward_spec(
+    grad: TensorSpec, x: TensorSpec, buffer: TensorSpec, *, env: ShapeEnv
+) -> TensorSpec:
+    made: TensorSpec = _log_sigmoid_rule(grad, x, env=env)
+    return made
+
+
+@decomposes("aten.log_sigmoid_backward.default", rule=_log_sigmoid_backward_spec)
+def log_sigmoid_backward(grad: PrimTensor, x: PrimTensor, buffer: PrimTensor) -> PrimTensor:
+    """``buffer`` is no operand: what a CPU's kernel has computed before, and empty elsewhere."""
+    made: PrimTensor = _log_sigmoid_formula(grad, x)
+    return made
 
 
 def _prelu_backward_spec(
