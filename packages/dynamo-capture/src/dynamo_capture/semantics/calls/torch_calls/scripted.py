@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from dynamo_capture.foundation.errors import GraphBreak, UserRaise
-from dynamo_capture.foundation.known_objects import METHOD_IN_CPP
+from dynamo_capture.foundation.known_objects import METHOD_IN_CPP, in_c
 from dynamo_capture.runtime.opaque_calls import OpaqueCall
 from dynamo_capture.values import Const, Value
 
@@ -38,7 +38,7 @@ def call_scripted(tx: Context, owner: Const, args: list[Value], kwargs: dict[str
         receiver = args[0]
         if not isinstance(receiver, Const) or not _is_scripted(receiver.value):
             return None
-        target, args = types.MethodType(owner.value, receiver.value), args[1:]
+        target, args = types.MethodType(in_c(owner.value), receiver.value), args[1:]
         function = receiver.value
     elif (
         not _is_scripted(function)
