@@ -5,13 +5,16 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 from types import CodeType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from dynamo_capture.bytecode.resume.code import ResumeCodes
 from dynamo_capture.context.pending_calls import Outside
+from dynamo_capture.foundation.break_positions import Stop
 from dynamo_capture.foundation.errors import GraphBreak, NotConstant, UserRaise, forget_frames
 from dynamo_capture.foundation.known_objects import is_known
 from dynamo_capture.frames import tracebacks  # these fill the table of wrappers
+from dynamo_capture.frames.frame import Frame
+from dynamo_capture.frames.generator_values import GeneratorValue
 from dynamo_capture.frames.hash_keys import hash_key
 from dynamo_capture.graph.graph_builder import GraphOutput
 from dynamo_capture.guard_kinds.guard_log import GuardLog
@@ -19,11 +22,13 @@ from dynamo_capture.interpreter.inlining import Inliner
 from dynamo_capture.semantics.attributes.service import Attributes
 from dynamo_capture.semantics.calls.dispatch import Calls
 from dynamo_capture.semantics.calls.library.arrays import Arrays
+from dynamo_capture.semantics.modes.modes import Block, Switches
 from dynamo_capture.semantics.numbers.numbers import Numbers
 from dynamo_capture.semantics.operators.operators import Operators
 from dynamo_capture.semantics.random_numbers.drawing import Draws
 from dynamo_capture.semantics.tensor_service import Tensors
 from dynamo_capture.session.is_compiling_answers import Asking, Place
+from dynamo_capture.session.specialization import Policy
 from dynamo_capture.shapes import Inference
 from dynamo_capture.side_effects.attribute_dicts import AttributeDicts
 from dynamo_capture.side_effects.effects import Effects
@@ -52,13 +57,6 @@ from fx_interface.errors import UnbackedSymbolError, UserLocation
 from fx_interface.operators import OperatorLibrary
 from fx_interface.source import Source
 from fx_interface.symbols import Expr, Relation, ShapeEnv
-
-if TYPE_CHECKING:
-    from dynamo_capture.foundation.break_positions import Stop
-    from dynamo_capture.frames.frame import Frame
-    from dynamo_capture.frames.generator_values import GeneratorValue
-    from dynamo_capture.semantics.modes.modes import Block, Switches
-    from dynamo_capture.session.specialization import Policy
 
 T = TypeVar("T")
 

@@ -8,7 +8,7 @@ import functools
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from types import CodeType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
@@ -29,12 +29,16 @@ from dynamo_capture.codegen.replay import replay, replay_content, visit_effects
 from dynamo_capture.codegen.rerun_on_error import second_run
 from dynamo_capture.codegen.variables import variables_at_break
 from dynamo_capture.foundation.errors import GraphBreak, UserRaise
+from dynamo_capture.frames.frame import Frame
 from dynamo_capture.frames.generator_values import GeneratorValue
+from dynamo_capture.graph.graph_builder import GraphInput
 from dynamo_capture.hook.frame_hook import RegionFunction
 from dynamo_capture.runtime import replacement_calls
+from dynamo_capture.semantics.modes.modes import Block, Switches
 from dynamo_capture.semantics.random_numbers.drawing import Draw
 from dynamo_capture.semantics.random_numbers.python_generator import MODULE_GENERATOR
 from dynamo_capture.sources.sources import NUMBERS, ComputedSource, computing
+from dynamo_capture.trace import Trace
 from dynamo_capture.values import CellValue, Value
 from fx_interface.source import (
     BuiltinSource,
@@ -44,12 +48,6 @@ from fx_interface.source import (
     LocalSource,
     Source,
 )
-
-if TYPE_CHECKING:
-    from dynamo_capture.frames.frame import Frame
-    from dynamo_capture.graph.graph_builder import GraphInput
-    from dynamo_capture.semantics.modes.modes import Block, Switches
-    from dynamo_capture.trace import Trace
 
 GENERATORS = ".generators"
 STATES = ".states"

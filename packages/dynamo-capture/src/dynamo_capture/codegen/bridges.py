@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import partial
 from types import CodeType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dynamo_capture import _eval_frame
 from dynamo_capture.bytecode import CodeBody, Instruction, assemble
@@ -31,12 +31,10 @@ from dynamo_capture.bytecode.resume.code import (
 from dynamo_capture.bytecode.resume.method_loads import loads_method, stack_after
 from dynamo_capture.bytecode.resume.splice import cut, emit_resume_call
 from dynamo_capture.codegen.held_objects import FrameLocals, frame_locals
+from dynamo_capture.frames.frame import Frame
 from dynamo_capture.interpreter.result_frames import answer
 from dynamo_capture.runtime.suspension import End, Suspended
 from dynamo_capture.values import Const, FunctionValue, NullValue, PartialValue, Value
-
-if TYPE_CHECKING:
-    from dynamo_capture.frames.frame import Frame
 
 _RESULT = ".call_result"
 _RETURNS = ("RETURN_VALUE", "RETURN_CONST")

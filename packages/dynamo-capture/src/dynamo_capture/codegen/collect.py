@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from torch.fx import Node
 
 from dynamo_capture.codegen.generators import remade
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.frames.generator_values import GeneratorValue
+from dynamo_capture.trace import Trace
 from dynamo_capture.values import (
     CellValue,
     Const,
@@ -24,9 +25,6 @@ from dynamo_capture.values.tensors.floating import RuntimeFloat
 from dynamo_capture.values.tensors.wrapper import WrapperValue
 from fx_interface.source import Source
 from fx_interface.symbols import Expr, Symbol, symbol
-
-if TYPE_CHECKING:
-    from dynamo_capture.trace import Trace
 
 
 class Collector:

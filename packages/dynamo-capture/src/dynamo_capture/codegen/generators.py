@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from dynamo_capture.bytecode.resume.code import ResumeCodes
 from dynamo_capture.codegen.bridges import argument, slots
 from dynamo_capture.codegen.held_objects import unbound_locals
 from dynamo_capture.codegen.method_pairs import take_methods_apart
 from dynamo_capture.foundation.errors import GraphBreak
+from dynamo_capture.frames.generator_values import GeneratorValue
 from dynamo_capture.values import FunctionValue, Value
-
-if TYPE_CHECKING:
-    from dynamo_capture.frames.generator_values import GeneratorValue
 
 
 def remade(value: GeneratorValue, resumes: ResumeCodes) -> list[Value]:

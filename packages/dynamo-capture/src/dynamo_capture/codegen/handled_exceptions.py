@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from types import CodeType
-from typing import TYPE_CHECKING
 
 from dynamo_capture.bytecode.control_flow import ControlFlow, past_loop_end
 from dynamo_capture.bytecode.decoded import decoded
@@ -25,13 +24,11 @@ from dynamo_capture.bytecode.instruction import Instruction, Position
 from dynamo_capture.bytecode.resume.code import ResumeCodes, StackSlot
 from dynamo_capture.codegen.bridges import resume_at
 from dynamo_capture.codegen.held_objects import FrameLocals
+from dynamo_capture.codegen.reconstruct import Reconstruction
 from dynamo_capture.foundation.errors import GraphBreak
+from dynamo_capture.frames.frame import Frame, Handling
 from dynamo_capture.runtime import replacement_calls, tracebacks
 from dynamo_capture.values import NullValue, ObjectValue, Value
-
-if TYPE_CHECKING:
-    from dynamo_capture.codegen.reconstruct import Reconstruction
-    from dynamo_capture.frames.frame import Frame, Handling
 
 _TRACEBACK = ".traceback"
 _DEPTH_AFTER = {"PUSH_EXC_INFO": 1, "POP_EXCEPT": -1}

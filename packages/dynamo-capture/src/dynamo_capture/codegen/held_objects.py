@@ -14,11 +14,11 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Collection, Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import torch
 
 from dynamo_capture.foundation.class_members import has_weak_references
+from dynamo_capture.frames.frame import Frame
 from dynamo_capture.frames.generator_values import GeneratorValue
 from dynamo_capture.frames.steps import prepare
 from dynamo_capture.sources.frame_locals import is_frame_local
@@ -34,14 +34,10 @@ from dynamo_capture.values import (
     TupleValue,
     Value,
 )
+from dynamo_capture.values.base import Context
 from dynamo_capture.values.opaque import OpaqueValue
 from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.source import LocalSource
-
-if TYPE_CHECKING:
-    from dynamo_capture.frames.frame import Frame
-    from dynamo_capture.values.base import Context
-
 
 _OBJECTS = (
     Lazy,

@@ -8,16 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from dynamo_capture.bytecode.emit import Emitter
+from dynamo_capture.codegen.reconstruct import Reconstruction
 from dynamo_capture.hook.frame_hook import RegionFunction
+from dynamo_capture.semantics.modes.torch_function_modes import FunctionModes
+from dynamo_capture.values import Value
 from fx_interface.torch_internals import function_modes
-
-if TYPE_CHECKING:
-    from dynamo_capture.bytecode.emit import Emitter
-    from dynamo_capture.codegen.reconstruct import Reconstruction
-    from dynamo_capture.semantics.modes.torch_function_modes import FunctionModes
-    from dynamo_capture.values import Value
 
 _PLACE = ".modes"
 

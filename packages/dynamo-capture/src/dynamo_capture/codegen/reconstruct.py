@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from torch.fx import Node
 from torch.nn import Parameter
@@ -13,6 +13,7 @@ from dynamo_capture.codegen.collect import Collector
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.runtime import made_tensors, replacement_calls
 from dynamo_capture.tables import declaring
+from dynamo_capture.trace import Trace
 from dynamo_capture.values import (
     CellValue,
     Const,
@@ -27,9 +28,6 @@ from dynamo_capture.values import (
 from dynamo_capture.values.tensors.floating import RuntimeFloat
 from dynamo_capture.values.tensors.tensor import PLAIN_CLASSES
 from fx_interface.source import LocalSource, Source
-
-if TYPE_CHECKING:
-    from dynamo_capture.trace import Trace
 
 F = TypeVar("F", bound=Callable[..., None])
 GRAPH = ".graph_results"

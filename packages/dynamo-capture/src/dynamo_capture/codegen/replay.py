@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from dynamo_capture.codegen.collect import Collector
+from dynamo_capture.codegen.reconstruct import Reconstruction
+from dynamo_capture.frames.globals_scope import GlobalsScope
 from dynamo_capture.runtime import replacement_calls
 from dynamo_capture.side_effects.effects import Effects
 from dynamo_capture.sources.sources import ReferentSource
+from dynamo_capture.trace import Trace
 from dynamo_capture.values import Const, DictValue, ListValue, SetValue, TupleValue, Value
-
-if TYPE_CHECKING:
-    from dynamo_capture.codegen.collect import Collector
-    from dynamo_capture.codegen.reconstruct import Reconstruction
-    from dynamo_capture.frames.globals_scope import GlobalsScope
-    from dynamo_capture.trace import Trace
 
 
 def visit_effects(tx: Trace, effects: Effects, collector: Collector) -> None:

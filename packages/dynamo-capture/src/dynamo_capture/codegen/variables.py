@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from typing import TYPE_CHECKING
 
 from dynamo_capture.bytecode.decoded import decoded
+from dynamo_capture.bytecode.emit import Emitter
+from dynamo_capture.codegen.reconstruct import Reconstruction
+from dynamo_capture.frames.frame import Frame
 from dynamo_capture.values import CellValue, SourcedConst, Value
 from dynamo_capture.values.tensors.floating import RuntimeFloat
 from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.source import LocalSource
-
-if TYPE_CHECKING:
-    from dynamo_capture.bytecode.emit import Emitter
-    from dynamo_capture.codegen.reconstruct import Reconstruction
-    from dynamo_capture.frames.frame import Frame
 
 
 @dataclass(frozen=True, slots=True)

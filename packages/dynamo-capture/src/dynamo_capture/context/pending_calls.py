@@ -14,12 +14,10 @@ import sys
 import types
 import warnings
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from dynamo_capture.context.state import Wrapping
 from dynamo_capture.foundation.errors import GraphBreak
-
-if TYPE_CHECKING:
-    from dynamo_capture.context.state import Wrapping
 
 _MOST_OBJECTS = 500
 _INSTALLED = frozenset({"site-packages", "dist-packages"})

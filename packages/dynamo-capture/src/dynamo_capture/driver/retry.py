@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.semantics.tensors.content.small_buffers import decisive
-
-if TYPE_CHECKING:
-    from dynamo_capture.foundation.errors import GraphBreak
-    from dynamo_capture.values.base import Context
-    from fx_interface.errors import UserLocation
+from dynamo_capture.values.base import Context
+from fx_interface.errors import UserLocation
 
 _BY_DATA = frozenset({"CAP201", "CAP202", "CAP211", "CAP217"})
 """The breaks where numbers of tensors decide."""

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from dynamo_capture.foundation.graph_breaks import BreakReport
 from dynamo_capture.foundation.texts.users_words import in_users_words
 from fx_interface.errors import StackError, UnsupportedProgramError, UserLocation
-
-if TYPE_CHECKING:
-    from dynamo_capture.foundation.graph_breaks import BreakReport
 
 
 class CaptureError(UnsupportedProgramError):

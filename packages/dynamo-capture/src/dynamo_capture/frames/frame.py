@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import CodeType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from dynamo_capture.foundation.break_positions import Standing, Stop, Stopped
 from dynamo_capture.foundation.errors import DataDependent, GraphBreak, NotConstant, UserRaise, forget_frames
@@ -15,10 +15,8 @@ from dynamo_capture.values import (
     Const,
     Value,
 )
+from dynamo_capture.values.base import Context
 from fx_interface.errors import UnbackedSymbolError
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
 
 
 class Return:

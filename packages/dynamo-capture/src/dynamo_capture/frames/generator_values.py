@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dynamo_capture.foundation.errors import UserRaise
 from dynamo_capture.frames.frame import Frame, Yield
@@ -16,9 +16,7 @@ from dynamo_capture.values import (
     ObjectIterator,
     Value,
 )
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
+from dynamo_capture.values.base import Context
 
 
 class GeneratorValue(IteratorValue):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import fx_guards
 from dynamo_capture.foundation.errors import GraphBreak, UserRaise
@@ -12,6 +12,7 @@ from dynamo_capture.values import (
     Const,
     Value,
 )
+from dynamo_capture.values.base import Context
 from fx_interface.python_runtime.own_builtins import OWN_BUILTINS
 from fx_interface.source import (
     BuiltinSource,
@@ -21,9 +22,6 @@ from fx_interface.source import (
     ItemSource,
     Source,
 )
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
 
 _BUILTINS = vars(sys.modules["builtins"])
 """The builtins of most programs, which they may change at any time."""

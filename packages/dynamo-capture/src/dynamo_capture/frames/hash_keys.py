@@ -5,7 +5,7 @@ from __future__ import annotations
 import types
 import weakref
 from types import FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dynamo_capture.foundation.errors import GraphBreak, NotConstant
 from dynamo_capture.values import (
@@ -22,10 +22,8 @@ from dynamo_capture.values import (
     TupleValue,
     Value,
 )
+from dynamo_capture.values.base import Context
 from dynamo_capture.values.opaque import NewReference, WeakReference
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
 
 
 def hash_key(tx: Context, value: Value) -> Any:

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import CodeType, FunctionType
-from typing import TYPE_CHECKING
 
 from dynamo_capture.bytecode.instruction import CO_VARARGS, CO_VARKEYWORDS
 from dynamo_capture.values import Const, DictValue, TupleValue, Value
+from dynamo_capture.values.base import Context
 from fx_interface.python_runtime.quick_dataclasses import dataclass
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
 
 _NOTHING = (lambda: None).__code__
 

@@ -9,18 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from types import CodeType
-from typing import TYPE_CHECKING
 
+from dynamo_capture.bytecode import ResumeCodes
+from dynamo_capture.frames.frame import Frame
+from dynamo_capture.session.session import Session
 from dynamo_capture.session.specialization import SizeHistory
 from dynamo_capture.values import SymValue, TensorValue
+from dynamo_capture.values.base import Context
 from fx_interface.source import LocalSource
 from fx_interface.symbols import Expr
-
-if TYPE_CHECKING:
-    from dynamo_capture.bytecode import ResumeCodes
-    from dynamo_capture.frames.frame import Frame
-    from dynamo_capture.session.session import Session
-    from dynamo_capture.values.base import Context
 
 
 def note(session: Session, tx: Context, frames: Sequence[Frame]) -> None:

@@ -14,15 +14,13 @@ from __future__ import annotations
 
 import os
 import types
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import dynamo_capture
+from dynamo_capture.frames.steps import Step
 from dynamo_capture.values import NONE, ObjectValue, Value
+from dynamo_capture.values.base import Context
 from dynamo_capture.values.traceback import TracebackValue
-
-if TYPE_CHECKING:
-    from dynamo_capture.frames.steps import Step
-    from dynamo_capture.values.base import Context
 
 _NAME = "__traceback__"
 _OWN_FILES = os.path.dirname(dynamo_capture.__file__) + os.sep

@@ -9,14 +9,11 @@ The trace is then run once more and stopped at that place, before the instructio
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from dynamo_capture.foundation.break_positions import Standing
+from dynamo_capture.frames.frame import Frame
+from dynamo_capture.frames.steps import Step
 from dynamo_capture.interpreter.result_frames import answer
-
-if TYPE_CHECKING:
-    from dynamo_capture.frames.frame import Frame
-    from dynamo_capture.frames.steps import Step
 
 
 def deepest(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 from types import FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import fx_guards
 from dynamo_capture.foundation.errors import GraphBreak
@@ -16,11 +16,9 @@ from dynamo_capture.frames.parameters import Parameters
 from dynamo_capture.frames.steps import prepare
 from dynamo_capture.sources.sources import known_object
 from dynamo_capture.values import CellValue, Const, FunctionValue, Value
+from dynamo_capture.values.base import Context
 from fx_interface.backend import STACK_PACKAGES
 from fx_interface.source import AttrSource, ItemSource, Source
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
 
 _DEEPEST = 120
 _UNCHANGING = LIBRARIES | STACK_PACKAGES

@@ -14,12 +14,14 @@ from __future__ import annotations
 import types
 from collections.abc import Callable
 from types import CodeType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 
 from dynamo_capture.bytecode.versions.running import RULES
 from dynamo_capture.foundation.class_members import has_member, member
+from dynamo_capture.frames.frame import Frame
+from dynamo_capture.frames.steps import Step
 from dynamo_capture.polyfills.torch import substitute_for
 from dynamo_capture.runtime import suspension
 from dynamo_capture.semantics.attributes.lookup import goes_first
@@ -34,10 +36,6 @@ from dynamo_capture.values import (
     Value,
 )
 from dynamo_capture.values.operator_methods import BINARY, COMPARE, UNARY
-
-if TYPE_CHECKING:
-    from dynamo_capture.frames.frame import Frame
-    from dynamo_capture.frames.steps import Step
 
 
 class Answer(NamedTuple):

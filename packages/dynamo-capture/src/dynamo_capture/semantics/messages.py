@@ -8,16 +8,14 @@ import sys
 import warnings
 from collections.abc import Callable
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dynamo_capture.foundation.errors import GraphBreak
+from dynamo_capture.frames.frame import Frame
 from dynamo_capture.guard_kinds.warning_filters import warning_raises
 from dynamo_capture.semantics.registry import handles, pure
 from dynamo_capture.values import NONE, Const, ObjectValue, Value
-
-if TYPE_CHECKING:
-    from dynamo_capture.frames.frame import Frame
-    from dynamo_capture.values.base import Context
+from dynamo_capture.values.base import Context
 
 _OF_LOGGING = logging.info.__code__.co_filename
 """Frames of this file are not where a record comes from."""

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from dynamo_capture.tables import declaring
 from dynamo_capture.values import Value
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
+from dynamo_capture.values.base import Context
 
 Handler = Callable[["Context", list[Value], dict[str, Value]], Value | None]
 H = TypeVar("H", bound=Handler)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dynamo_capture.semantics.tensor_subclasses.nested import NestedTensors
 from dynamo_capture.semantics.tensor_subclasses.overrides import OverriddenTensors
@@ -10,9 +10,7 @@ from dynamo_capture.semantics.tensor_subclasses.wrappers import WrapperTensors
 from dynamo_capture.semantics.tensors.inputs import Inputs
 from dynamo_capture.semantics.tensors.operations import Operations
 from dynamo_capture.semantics.tensors.results.outcome import Outcome
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
+from dynamo_capture.values.base import Context
 
 
 class Tensors(OverriddenTensors, Inputs):

@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import field
 from types import CodeType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from torch.fx import GraphModule
+
+import fx_guards
+from dynamo_capture.foundation.graph_breaks import BreakReport
 from dynamo_capture.foundation.texts.users_words import in_users_words
 from fx_interface.errors import UserLocation
 from fx_interface.python_runtime.quick_dataclasses import dataclass
-
-if TYPE_CHECKING:
-    from torch.fx import GraphModule
-
-    import fx_guards
-    from dynamo_capture.foundation.graph_breaks import BreakReport
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,22 +6,19 @@ import weakref
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import field
 from types import CodeType, FunctionType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import torch
 
 from dynamo_capture.foundation.part_options import part_option
+from dynamo_capture.graph.graph_builder import GraphOutput
 from dynamo_capture.runtime.replacement_calls import instance_dict
 from dynamo_capture.session.stock_settings import silenced_functions, stock_setting, stock_sizes
 from dynamo_capture.sources.sources import AnswerSource, DrawnFromSource, UpcomingSource
 from fx_interface.errors import UserLocation
 from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.source import InstanceDictSource, ItemSource, SizeSource, Source, StrideSource
-from fx_interface.symbols import Expr, IntLike
-
-if TYPE_CHECKING:
-    from dynamo_capture.graph.graph_builder import GraphOutput
-    from fx_interface.symbols import ShapeEnv
+from fx_interface.symbols import Expr, IntLike, ShapeEnv
 
 _MOST_VERSIONS = 8
 """So many values of a number that an operation must know get a version each; then the operation runs in Python."""

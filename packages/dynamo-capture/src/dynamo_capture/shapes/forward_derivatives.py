@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch._ops import OpOverload
 
+from dynamo_capture.shapes.inferring import Inferring
 from fx_interface.symbols import IntLike, Relation
-
-if TYPE_CHECKING:
-    from dynamo_capture.shapes.inferring import Inferring
 
 aten = torch.ops.aten
 

@@ -8,20 +8,18 @@ A graph that fails there when it runs would have done other effects of the progr
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import torch
 from torch._ops import OpOverload
 
 from dynamo_capture.foundation.errors import DataDependent
+from dynamo_capture.shapes.inferring import Inferring
 from dynamo_capture.shapes.kernels import ask_kernel, check_kernel
 from fx_interface.errors import UnsupportedProgramError
 from fx_interface.operator_facts.functional_overloads import functional_overload
 from fx_interface.symbols import Relation, ShapeEnv
 from fx_interface.tensor_spec import TensorSpec
-
-if TYPE_CHECKING:
-    from dynamo_capture.shapes.inferring import Inferring
 
 _NAMES: Final = {
     torch.bool: "Bool", torch.uint8: "Byte", torch.int8: "Char", torch.int16: "Short", torch.int32: "Int",

@@ -6,19 +6,17 @@ import functools
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch._ops import OpOverload
 
 from dynamo_capture.foundation.errors import DataDependent
 from dynamo_capture.shapes import forward_derivatives
+from dynamo_capture.shapes.inferring import Inferring
 from fx_interface.errors import UnsupportedProgramError
 from fx_interface.symbols import Expr, substitute
 from fx_interface.tensor_spec import TensorSpec, contiguous_strides
-
-if TYPE_CHECKING:
-    from dynamo_capture.shapes.inferring import Inferring
 
 aten = torch.ops.aten
 Rule = Callable[["Inferring", OpOverload, tuple[Any, ...], Mapping[str, Any]], Any]

@@ -7,16 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from math import prod
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import torch
 from torch._ops import OpOverload
 
+from dynamo_capture.shapes.inferring import Inferring
 from fx_interface.symbols import Expr, ShapeEnv
 from fx_interface.tensor_spec import TensorSpec
-
-if TYPE_CHECKING:
-    from dynamo_capture.shapes.inferring import Inferring
 
 LARGEST: Final = 1 << 12
 """Elements of the tensors that a kernel is asked about in their own sizes. Of larger ones only the dtypes are told."""

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch._ops import OpOverload
 
+from dynamo_capture.shapes.inferring import Inferring
 from fx_interface.errors import UnsupportedProgramError
 from fx_interface.operator_facts.functional_overloads import (
     FACTORY_OPTIONS,
@@ -24,9 +25,6 @@ from fx_interface.operator_facts.functional_overloads import (
 from fx_interface.symbols import Expr, Relation, ShapeEnv
 from fx_interface.symbols.conditions import AllOf, decide
 from fx_interface.tensor_spec import TensorSpec, contiguous_strides
-
-if TYPE_CHECKING:
-    from dynamo_capture.shapes.inferring import Inferring
 
 
 def take_sizes(

@@ -8,14 +8,12 @@ The graph ends where one of the two is changed while the trace knows the other, 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.runtime.replacement_calls import instance_dict
 from dynamo_capture.values import Const, DictValue, ObjectValue, TensorValue, Value
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
+from dynamo_capture.values.base import Context
 
 
 class AttributeDicts:

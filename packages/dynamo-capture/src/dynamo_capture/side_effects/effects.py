@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dynamo_capture.foundation.errors import GraphBreak
+from dynamo_capture.side_effects.attribute_dicts import AttributeDicts
 from dynamo_capture.values.base import Value
 from dynamo_capture.values.containers.mapping import DictValue
 from dynamo_capture.values.containers.sequences import ListValue
@@ -15,9 +16,6 @@ from dynamo_capture.values.functions import CellValue
 from dynamo_capture.values.objects.instances import ObjectValue
 from dynamo_capture.values.tensors.hooks import HookHandle
 from dynamo_capture.values.tensors.tensor import TensorValue
-
-if TYPE_CHECKING:
-    from dynamo_capture.side_effects.attribute_dicts import AttributeDicts
 
 
 class Effects:

@@ -8,16 +8,13 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 from dynamo_capture.context.tracing import Tracing
 from dynamo_capture.foundation.class_members import has_member, member
 from dynamo_capture.foundation.errors import GraphBreak, NotConstant
 from dynamo_capture.foundation.type_names import has_sequence_slots, message_name
-
-if TYPE_CHECKING:
-    from fx_interface.source import Source
-
+from fx_interface.source import Source
 
 _IN_PLACE_OF = {"__iter__": ("__getitem__",), "__contains__": ("__iter__", "__getitem__")}
 

@@ -5,21 +5,17 @@ from __future__ import annotations
 import operator
 import types
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
 from dynamo_capture.foundation import numpy_types
 from dynamo_capture.foundation.errors import NotConstant
 from dynamo_capture.foundation.type_names import message_name
-from dynamo_capture.values.base import IteratorStop, IteratorValue, Value
+from dynamo_capture.values.base import Context, IteratorStop, IteratorValue, Value
 from dynamo_capture.values.operator_methods import own_method
 from dynamo_capture.values.sequence_iterator import SequenceIterator
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
-    from fx_interface.source import Source
-
+from fx_interface.source import Source
 
 _DTYPES: dict[type, torch.dtype] = {
     bool: torch.bool,

@@ -5,17 +5,14 @@ from __future__ import annotations
 import functools
 import inspect
 import types
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import fx_guards
+from dynamo_capture.context.state import Namespace
 from dynamo_capture.foundation.errors import GraphBreak
-from dynamo_capture.values.base import Value
+from dynamo_capture.values.base import Context, Value
 from dynamo_capture.values.constant import NONE, Const, is_none
-
-if TYPE_CHECKING:
-    from dynamo_capture.context.state import Namespace
-    from dynamo_capture.values.base import Context
-    from fx_interface.source import Source
+from fx_interface.source import Source
 
 
 class CellValue(Value):

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.sources.sources import ReferentSource
-from dynamo_capture.values.base import Value
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
-    from fx_interface.source import Source
+from dynamo_capture.values.base import Context, Value
+from fx_interface.source import Source
 
 
 class OpaqueValue(Value):

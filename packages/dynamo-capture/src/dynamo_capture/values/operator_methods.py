@@ -6,12 +6,10 @@ import enum
 import operator
 import types
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from dynamo_capture.foundation.errors import GraphBreak
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
+from dynamo_capture.values.base import Context
 
 
 class BinaryOperator(NamedTuple):

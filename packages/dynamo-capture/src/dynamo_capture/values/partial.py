@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import fx_guards
 from dynamo_capture.foundation.errors import GraphBreak
-from dynamo_capture.values.base import Value
+from dynamo_capture.values.base import Context, Value
 from dynamo_capture.values.constant import NONE, Const
 from dynamo_capture.values.containers.mapping import DictValue
 from dynamo_capture.values.containers.sequences import TupleValue
 from dynamo_capture.values.objects.instance_dict import FunctionDictValue
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
-    from fx_interface.source import Source
+from fx_interface.source import Source
 
 
 class PartialValue(Value):

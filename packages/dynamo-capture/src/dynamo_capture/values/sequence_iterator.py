@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from dynamo_capture.values.base import IteratorStop, IteratorValue, Value
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
+from dynamo_capture.values.base import Context, IteratorStop, IteratorValue, Value
 
 
 class SequenceIterator(IteratorValue):

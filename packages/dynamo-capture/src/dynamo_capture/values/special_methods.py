@@ -10,16 +10,14 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
 import fx_guards
+from dynamo_capture.values import Value
+from dynamo_capture.values.base import Context
 from dynamo_capture.values.operator_methods import BINARY, COMPARE, UNARY
-
-if TYPE_CHECKING:
-    from dynamo_capture.values import Value
-    from dynamo_capture.values.base import Context
 
 
 def _table() -> dict[Callable[..., Any], tuple[str, str]]:

@@ -7,14 +7,11 @@ where an exception outlives the graph, and where the program looks at a frame, w
 from __future__ import annotations
 
 import types
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dynamo_capture.foundation.errors import GraphBreak
-from dynamo_capture.values.base import Value
+from dynamo_capture.values.base import Context, Value
 from dynamo_capture.values.constant import Const
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
 
 
 class TracebackValue(Value):

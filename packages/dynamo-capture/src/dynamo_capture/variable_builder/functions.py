@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import types
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dynamo_capture.foundation import numpy_types
 from dynamo_capture.foundation.known_objects import (
@@ -24,12 +24,10 @@ from dynamo_capture.values import (
     PartialValue,
     Value,
 )
+from dynamo_capture.values.base import Context
 from dynamo_capture.values.functions import FunctionValue
 from dynamo_capture.variable_builder.objects import by_identity, wraps
 from fx_interface.source import AttrSource, ItemSource, Source
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
 
 
 @wraps(types.FunctionType)

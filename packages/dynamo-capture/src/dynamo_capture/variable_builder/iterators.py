@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.runtime.iterator_lookahead import READABLE, owner_of
 from dynamo_capture.sources.sources import DrawnFromSource, IteratedSource
 from dynamo_capture.values import DictValue, IteratorValue, ListValue, MapIterator, Value, ZipIterator
+from dynamo_capture.values.base import Context
 from dynamo_capture.values.iteration.running import RunningEnumerate, RunningIterator, can_be_counted
 from dynamo_capture.variable_builder.objects import wraps_once
 from fx_interface.source import ItemSource, Source
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
 
 
 @wraps_once(*READABLE)

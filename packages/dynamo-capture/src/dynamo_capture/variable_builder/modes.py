@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
@@ -15,11 +15,9 @@ from dynamo_capture.semantics.modes.patched_options import STOCK, PartBlock
 from dynamo_capture.values import (
     Value,
 )
+from dynamo_capture.values.base import Context
 from dynamo_capture.variable_builder.objects import WRAPPERS, wraps, wraps_once
 from fx_interface.source import AttrSource, Source
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
 
 
 def _settings(tx: Context, real: Any, source: Source, names: tuple[str, ...]) -> tuple[Any, ...]:

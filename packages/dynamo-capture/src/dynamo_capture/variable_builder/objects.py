@@ -11,7 +11,7 @@ import threading
 import types
 import weakref
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
@@ -42,6 +42,7 @@ from dynamo_capture.values import (
     TupleValue,
     Value,
 )
+from dynamo_capture.values.base import Context
 from dynamo_capture.values.containers.mapping import VIEWS, DictView, ProxyValue
 from dynamo_capture.values.containers.sequences import keeps_tuple_methods
 from dynamo_capture.values.functions import CellValue
@@ -50,9 +51,6 @@ from dynamo_capture.values.opaque import WeakProxy, WeakReference
 from dynamo_capture.values.tensors.array import ArrayValue
 from dynamo_capture.values.tensors.floating import InputFloat
 from fx_interface.source import AttrSource, InstanceDictSource, ItemSource, LocalSource, Source
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
 
 Wrapper = Callable[["Context", Any, Source], Value]
 WRAPPERS: dict[type, Wrapper] = {}

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
 from dynamo_capture.values import Value
+from dynamo_capture.values.base import Context
 from dynamo_capture.values.tensors.storage import StorageValue
 from dynamo_capture.variable_builder.objects import wraps_once
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
-    from fx_interface.source import Source
+from fx_interface.source import Source
 
 
 @wraps_once(torch.UntypedStorage)

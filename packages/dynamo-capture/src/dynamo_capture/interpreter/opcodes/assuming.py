@@ -6,17 +6,14 @@ that raises (or, where the program goes on after all, whatever follows).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Sequence
+from typing import Final
 
+from dynamo_capture.frames.frame import Frame
+from dynamo_capture.frames.steps import Step
 from dynamo_capture.semantics.tensors.content.data_numbers import assume, truth_of
 from dynamo_capture.values import TensorValue
 from dynamo_capture.values.numbers.condition import DataCondition
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from dynamo_capture.frames.frame import Frame
-    from dynamo_capture.frames.steps import Step
 
 _LONGEST: Final = 64
 """Instructions that may make an exception."""

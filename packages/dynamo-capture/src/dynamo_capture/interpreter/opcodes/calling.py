@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING
 
 import fx_guards
 from dynamo_capture.bytecode.versions.running import RULES
 from dynamo_capture.foundation.errors import UserRaise
+from dynamo_capture.frames.frame import Frame
 from dynamo_capture.frames.opcode_table import opcode
+from dynamo_capture.frames.steps import Step
 from dynamo_capture.interpreter.opcodes.building import is_iterable, name_of_callable
 from dynamo_capture.semantics.calls.substituted import refuse
 from dynamo_capture.semantics.modes.torch_function_modes import Spread
@@ -21,11 +22,7 @@ from dynamo_capture.values import (
     NullValue,
     Value,
 )
-
-if TYPE_CHECKING:
-    from dynamo_capture.frames.frame import Frame
-    from dynamo_capture.frames.steps import Step
-    from dynamo_capture.values.base import Context
+from dynamo_capture.values.base import Context
 
 
 @opcode("KW_NAMES", until=(3, 12))

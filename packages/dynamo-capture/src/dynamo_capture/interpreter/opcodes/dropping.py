@@ -9,19 +9,16 @@ from __future__ import annotations
 
 import weakref
 from types import FunctionType, GeneratorType
-from typing import TYPE_CHECKING
 
 import torch
 
 from dynamo_capture.bytecode.resume.code import UNBOUND
 from dynamo_capture.foundation.class_members import has_member, has_weak_references
 from dynamo_capture.foundation.errors import GraphBreak
+from dynamo_capture.frames.frame import Frame
 from dynamo_capture.sources.frame_locals import is_frame_local
 from dynamo_capture.values import Lazy, ObjectValue, Value
 from fx_interface.source import LocalSource
-
-if TYPE_CHECKING:
-    from dynamo_capture.frames.frame import Frame
 
 
 def check_dropped(frame: Frame, value: Value | None) -> None:

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import sys
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dynamo_capture.foundation.errors import GraphBreak, UserRaise
+from dynamo_capture.frames.frame import Frame
 from dynamo_capture.frames.opcode_table import opcode
+from dynamo_capture.frames.steps import Step
 from dynamo_capture.sources.sources import known_object
 from dynamo_capture.values import Const, ObjectValue, Value
+from dynamo_capture.values.base import Context
 from fx_interface.python_runtime.own_builtins import OWN_BUILTINS
 from fx_interface.source import ImportedModuleSource, ItemSource
-
-if TYPE_CHECKING:
-    from dynamo_capture.frames.frame import Frame
-    from dynamo_capture.frames.steps import Step
-    from dynamo_capture.values.base import Context
-
 
 _IMPORT = OWN_BUILTINS["__import__"]
 """Python's own, as it was at import."""

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import opcode as opcode_tables
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from dynamo_capture.foundation.errors import GraphBreak
+from dynamo_capture.frames.frame import Frame
 from dynamo_capture.frames.opcode_table import INTRINSICS, intrinsic, opcode
+from dynamo_capture.frames.steps import Step
 from dynamo_capture.interpreter.opcodes.not_handled import INTRINSICS_NOT_HANDLED
 from dynamo_capture.values import TupleValue, Value
-
-if TYPE_CHECKING:
-    from dynamo_capture.frames.frame import Frame
-    from dynamo_capture.frames.steps import Step
-    from dynamo_capture.values.base import Context
+from dynamo_capture.values.base import Context
 
 _UNARY: Sequence[str] = getattr(opcode_tables, "_intrinsic_1_descs", ())
 _BINARY: Sequence[str] = getattr(opcode_tables, "_intrinsic_2_descs", ())

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import builtins
 import sys
-from typing import TYPE_CHECKING
 
 from dynamo_capture.bytecode.instruction import Slot
 from dynamo_capture.foundation.errors import UserRaise
+from dynamo_capture.frames.frame import Frame
 from dynamo_capture.frames.opcode_table import opcode
+from dynamo_capture.frames.steps import Step
 from dynamo_capture.interpreter.opcodes.dropping import check_dropped
 from dynamo_capture.values import (
     CALLED_BY_ITSELF,
@@ -21,10 +22,6 @@ from dynamo_capture.values import (
     NullValue,
     Value,
 )
-
-if TYPE_CHECKING:
-    from dynamo_capture.frames.frame import Frame
-    from dynamo_capture.frames.steps import Step
 
 
 @opcode("NOP", "RESUME", "COPY_FREE_VARS")

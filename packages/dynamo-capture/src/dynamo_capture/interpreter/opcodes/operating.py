@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from dynamo_capture.bytecode.versions.running import RULES
+from dynamo_capture.frames.frame import Frame
 from dynamo_capture.frames.opcode_table import opcode
+from dynamo_capture.frames.steps import Step
 from dynamo_capture.interpreter.opcodes.assuming import assumed
 from dynamo_capture.semantics.operators.membership import contained
 from dynamo_capture.values import NONE, SliceValue, boolean
-
-if TYPE_CHECKING:
-    from dynamo_capture.frames.frame import Frame
-    from dynamo_capture.frames.steps import Step
 
 
 @opcode("BINARY_OP")

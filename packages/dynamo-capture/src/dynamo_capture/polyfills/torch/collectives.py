@@ -9,15 +9,13 @@ and what they do not know, is left to torch's own function, which ends the graph
 from __future__ import annotations
 
 import inspect
+from collections.abc import Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
 from dynamo_capture.polyfills.registry import substitutes, substitutes_named
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _REDUCTIONS = {
     "SUM": "sum",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import types
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
@@ -15,10 +15,8 @@ from dynamo_capture.foundation.known_objects import is_immutable, is_known
 from dynamo_capture.runtime.replacement_calls import instance_dict
 from dynamo_capture.sources.sources import known_object
 from dynamo_capture.values import Const, ObjectValue, Value
+from dynamo_capture.values.base import Context
 from fx_interface.source import AttrSource, InstanceDictSource, ItemSource, Source
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
 
 ABSENT: Any = fx_guards.ABSENT
 C_METHODS = (

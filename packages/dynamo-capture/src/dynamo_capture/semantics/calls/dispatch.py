@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import types
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dynamo_capture.foundation import numpy_types
 from dynamo_capture.foundation.errors import GraphBreak, NotConstant
@@ -24,11 +24,9 @@ from dynamo_capture.values import (
     TupleValue,
     Value,
 )
+from dynamo_capture.values.base import Context
 from dynamo_capture.values.containers.mapping import VIEWS
 from dynamo_capture.values.tensors.array import ArrayValue
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
 
 
 class Calls:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import types
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from dynamo_capture._eval_frame import RegionFunction
 from dynamo_capture.foundation import numpy_types
@@ -45,9 +45,7 @@ from dynamo_capture.session.controls import (
 )
 from dynamo_capture.sources.sources import known_object
 from dynamo_capture.values import Const, TensorValue, Value
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
+from dynamo_capture.values.base import Context
 
 Args: TypeAlias = list[Value]
 Kwargs: TypeAlias = dict[str, Value]

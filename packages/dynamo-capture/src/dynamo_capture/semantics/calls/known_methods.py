@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import types
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
@@ -26,10 +26,8 @@ from dynamo_capture.values import (
     Value,
     is_none,
 )
+from dynamo_capture.values.base import Context
 from fx_interface.source import ItemSource
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
 
 
 def call_method_of_known(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import types
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import torch
 
@@ -18,9 +17,7 @@ from dynamo_capture.semantics.calls.torch_calls import lazy_modules
 from dynamo_capture.semantics.calls.torch_calls.hooks import has_no_hooks
 from dynamo_capture.session.controls import SKIP_MARK
 from dynamo_capture.values import NONE, BuiltinMethod, Const, MethodValue, ObjectValue, Value
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
+from dynamo_capture.values.base import Context
 
 _MODULE_CALL = torch.nn.Module.__call__
 """As torch defines it: a program may put something else there."""

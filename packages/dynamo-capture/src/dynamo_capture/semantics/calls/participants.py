@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from dynamo_capture.values import DictValue, SequenceValue, TensorValue, Value
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
+from dynamo_capture.values.base import Context
 
 
 def takes_part(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> bool:

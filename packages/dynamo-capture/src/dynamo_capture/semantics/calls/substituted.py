@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
@@ -24,10 +24,8 @@ from dynamo_capture.values import (
     ObjectValue,
     Value,
 )
+from dynamo_capture.values.base import Context
 from dynamo_capture.values.traceback import TracebackValue
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
 
 _UNKNOWN: Any = object()
 _REFUSALS = (TypeError, AttributeError)

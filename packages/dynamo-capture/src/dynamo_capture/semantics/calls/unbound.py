@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
@@ -13,9 +13,7 @@ from dynamo_capture.semantics.calls.receivers import FOLDED
 from dynamo_capture.semantics.calls.signatures import takes
 from dynamo_capture.semantics.calls.substituted import not_taken
 from dynamo_capture.values import NONE, Const, ObjectValue, TensorValue, Value
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
+from dynamo_capture.values.base import Context
 
 _OPERANDS = {"__getattribute__": 2, "__setattr__": 3, "__delattr__": 2}
 """What may run code of the program, or change the object, and how many arguments it has, self included."""

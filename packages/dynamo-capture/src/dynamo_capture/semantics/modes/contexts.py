@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING
 
 import torch
 
@@ -11,9 +10,7 @@ from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.semantics.attributes.lookup import ABSENT
 from dynamo_capture.semantics.registry import handles
 from dynamo_capture.values import NONE, BuiltinMethod, Value
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
+from dynamo_capture.values.base import Context
 
 
 class ContextValue(Value):

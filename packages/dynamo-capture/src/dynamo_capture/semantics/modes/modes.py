@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
+from torch.fx import Node
 
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.semantics.messages import warn
@@ -19,6 +20,7 @@ from dynamo_capture.semantics.modes.settings import read
 from dynamo_capture.semantics.modes.torch_function_modes import set_switch
 from dynamo_capture.semantics.registry import handles
 from dynamo_capture.values import NONE, Const, Value
+from dynamo_capture.values.base import Context
 from fx_interface.torch_internals.modes import (
     BLOCKS,
     SWITCHES,
@@ -28,11 +30,6 @@ from fx_interface.torch_internals.modes import (
     exit_grad_mode,
 )
 from fx_interface.torch_internals.torch_state import set_saved_tensors_hooks_refusal
-
-if TYPE_CHECKING:
-    from torch.fx import Node
-
-    from dynamo_capture.values.base import Context
 
 Switches = dict[Callable[..., Any], Any]
 """What switches stand at, by the function that sets them."""

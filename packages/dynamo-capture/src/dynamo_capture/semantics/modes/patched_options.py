@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dynamo_capture.foundation.part_options import error_on_graph_break, patch_options
 from dynamo_capture.semantics.declared import handles_loaded
 from dynamo_capture.semantics.modes.modes import Block, switches
 from dynamo_capture.semantics.registry import handles
 from dynamo_capture.values import NONE, Value
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
+from dynamo_capture.values.base import Context
 
 
 class PartBlock(Block):

@@ -7,7 +7,7 @@ What a program reads is guarded, where the guard on torch's state does not hold 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
@@ -15,12 +15,10 @@ from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.semantics.registry import handles
 from dynamo_capture.sources.sources import CallSource, known_object
 from dynamo_capture.values import NONE, Const, Value
+from dynamo_capture.values.base import Context
 from fx_guards.kinds.state import FACTS
 from fx_interface.torch_internals.modes import SWITCHES
 from fx_interface.torch_internals.torch_state import saved_tensors_hooks_refusal
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
 
 _READ_ONLY: dict[str, str] = {
     "_set_cudnn_allow_tf32": "_get_cudnn_allow_tf32",

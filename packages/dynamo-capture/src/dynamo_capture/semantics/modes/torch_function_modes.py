@@ -17,7 +17,7 @@ import types
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch.overrides import TorchFunctionMode
@@ -27,10 +27,8 @@ from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.semantics.leaf_functions import is_torch_builtin
 from dynamo_capture.semantics.registry import handles
 from dynamo_capture.values import NONE, Const, ObjectValue, TupleValue, Value
+from dynamo_capture.values.base import Context
 from fx_interface.torch_internals.function_modes import default_devices_kept
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
 
 _TENSOR_METHODS = (types.MethodDescriptorType, types.WrapperDescriptorType)
 

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
 from dynamo_capture.sources.formulas import Formula, apply, number
 from dynamo_capture.values import Const, SymValue, TensorValue, Value
+from dynamo_capture.values.base import Context
 from dynamo_capture.values.tensors.floating import SPEC, ComputedFloat, RuntimeFloat
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
 
 _ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
     "+": operator.add,

@@ -12,20 +12,18 @@ asks about such a number, and that computing it raised nothing, are facts.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
 from dynamo_capture.sources.formulas import FUNCTIONS, NAMES, Formula, applied, may_raise, number
 from dynamo_capture.sources.sources import ComputedSource
 from dynamo_capture.values import Const, SymValue, TensorMeta, TensorValue, TupleValue, Value, boolean
+from dynamo_capture.values.base import Context
 from dynamo_capture.values.tensors.floating import FormulaFloat, RuntimeFloat
 from fx_interface.signature import InputKind
 from fx_interface.symbols import Apply, Expr, IntLike, Relation, ShapeEnv, Symbol
 from fx_interface.tensor_spec import TensorSpec
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
 
 _APPLIED = {"floordiv": "//", "mod": "%", "min": "min", "max": "max"}
 _TYPE_VARIES = frozenset({"**", "pow", "math.pow"})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections
 import types
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dynamo_capture.foundation.class_members import member
 from dynamo_capture.foundation.errors import NotConstant
@@ -22,10 +22,8 @@ from dynamo_capture.values import (
     Value,
     boolean,
 )
+from dynamo_capture.values.base import Context
 from dynamo_capture.values.containers.mapping import ProxyValue
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
 
 _EMPTY: tuple[dict[Any, Any], ...] = ({}, collections.OrderedDict())
 _KINDS: tuple[tuple[type, ...], ...] = (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import enum
-from typing import TYPE_CHECKING
 
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.polyfills.torch import substitute_for
@@ -24,6 +23,7 @@ from dynamo_capture.values import (
     boolean,
     is_none,
 )
+from dynamo_capture.values.base import Context
 from dynamo_capture.values.numbers.condition import DataCondition
 from dynamo_capture.values.operator_methods import (
     COMPARE,
@@ -35,9 +35,6 @@ from dynamo_capture.values.operator_methods import (
 from dynamo_capture.values.tensors.array import ArrayValue
 from dynamo_capture.values.tensors.nested import RaggedSize
 from fx_interface.symbols import Relation, RelationOp
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
 
 _RELATIONS: dict[str, tuple[RelationOp, bool]] = {
     "==": ("==", False),

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
 
 from dynamo_capture.foundation.class_members import has_member
 from dynamo_capture.foundation.errors import UserRaise
 from dynamo_capture.values import Const, DictValue, ObjectValue, Value
+from dynamo_capture.values.base import Context
 from dynamo_capture.values.containers.mapping import ProxyValue
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
 
 
 def spread_entries(

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import torch
 
 from dynamo_capture.semantics.tensors.content.data_numbers import truth_of
 from dynamo_capture.values import FALSE, TRUE, ListValue, TensorValue, TupleValue, Value, boolean
+from dynamo_capture.values.base import Context
 from dynamo_capture.values.numbers.condition import DataCondition
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
 
 _MOST_TENSORS = 16
 """So many comparisons are put into a graph at most."""

@@ -6,7 +6,7 @@ import collections
 import operator
 import types
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
@@ -34,6 +34,7 @@ from dynamo_capture.values import (
     Value,
     size_value,
 )
+from dynamo_capture.values.base import Context
 from dynamo_capture.values.operator_methods import (
     BINARY,
     UNARY,
@@ -43,9 +44,6 @@ from dynamo_capture.values.operator_methods import (
 from dynamo_capture.values.tensors.array import ArrayValue
 from dynamo_capture.values.tensors.floating import RuntimeFloat
 from fx_interface.symbols import Expr, Relation
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
 
 _SYMBOLIC: dict[str, Callable[[Any, Any], Any]] = {
     "+": operator.add,

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import collections
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
@@ -24,12 +24,10 @@ from dynamo_capture.values import (
     TupleValue,
     Value,
 )
+from dynamo_capture.values.base import Context
 from dynamo_capture.values.operator_methods import (
     BINARY,
 )
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
 
 TEXTS = (str, bytes, bytearray)
 _EMPTY = (list, tuple, dict, set, frozenset)

@@ -10,17 +10,15 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dynamo_capture.foundation.errors import GraphBreak, NotConstant
 from dynamo_capture.semantics.random_numbers.drawing import Draw
 from dynamo_capture.semantics.random_numbers.python_generator import MODULE_GENERATOR, receiver_of
 from dynamo_capture.semantics.registry import handles
 from dynamo_capture.values import NONE, Const, ListValue, Value
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
-    from fx_interface.source import Source
+from dynamo_capture.values.base import Context
+from fx_interface.source import Source
 
 _MOST_NUMBERS = 64
 """Longer lists are drawn in Python: each number is an input of the graph."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 import copy
 import random
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
@@ -33,6 +33,7 @@ from dynamo_capture.values import (
     Value,
     size_value,
 )
+from dynamo_capture.values.base import Context
 from dynamo_capture.values.numbers.random_generator import DiceValue
 from dynamo_capture.values.tensors.array import ArrayValue
 from dynamo_capture.values.tensors.floating import DrawnFloat
@@ -41,9 +42,6 @@ from fx_interface.signature import InputKind
 from fx_interface.source import ItemSource, LocalSource, Source
 from fx_interface.symbols import Expr, Relation, Symbol
 from fx_interface.tensor_spec import TensorSpec, contiguous_strides, spec_of
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
 
 _OF_NUMPY = frozenset(
     {

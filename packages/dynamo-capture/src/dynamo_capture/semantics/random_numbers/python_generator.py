@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.semantics.registry import handles
@@ -11,10 +11,8 @@ from dynamo_capture.values import (
     ObjectValue,
     Value,
 )
+from dynamo_capture.values.base import Context
 from fx_interface.source import Source
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
 
 _FLOATS = (
     "random", "uniform", "gauss", "normalvariate", "expovariate", "betavariate", "triangular", "lognormvariate",

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
@@ -19,13 +19,11 @@ from dynamo_capture.polyfills.torch import attention as dense
 from dynamo_capture.semantics.declared import handles_loaded
 from dynamo_capture.semantics.regions.steered import Steered, open_region, require_grad
 from dynamo_capture.values import Const, TensorValue, TupleValue, Value, is_none
+from dynamo_capture.values.base import Context
 from dynamo_capture.values.structures import leaves_of
 from fx_interface.regions import attention as region
 from fx_interface.regions.attention import BLOCK_TENSORS, POINT_DTYPE, POINTS, result_specs, working_dtype
 from fx_interface.tensor_spec import SPEC_KEY, TensorSpec
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
 
 logger = logging.getLogger("dynamo_capture")
 _UNLISTED = 1 << 30

@@ -12,7 +12,7 @@ import inspect
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch.autograd.function import once_differentiable
@@ -28,12 +28,10 @@ from dynamo_capture.semantics.regions.tracing import call_region, trace_body
 from dynamo_capture.semantics.regions.transforms.body import TransformBody
 from dynamo_capture.semantics.registry import handles
 from dynamo_capture.values import NONE, TensorMeta, TensorValue, TupleValue, Value
+from dynamo_capture.values.base import Context
 from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.regions import differentiable
 from fx_interface.tensor_spec import TensorSpec, contiguous_strides
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
 
 Function = torch.autograd.Function
 

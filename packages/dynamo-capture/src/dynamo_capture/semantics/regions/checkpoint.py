@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Collection
-from typing import TYPE_CHECKING
 
 import torch
 from torch.fx import Node
@@ -22,11 +21,9 @@ from dynamo_capture.semantics.random_numbers.drawing import outside_only
 from dynamo_capture.semantics.regions.tracing import call_region, trace_body
 from dynamo_capture.semantics.registry import handles
 from dynamo_capture.values import NONE, Const, TensorValue, TupleValue, Value
+from dynamo_capture.values.base import Context
 from fx_interface.regions import checkpointed
 from fx_interface.tensor_spec import SPEC_KEY, ValueSpec
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
 
 _OPTIONS = ("use_reentrant", "context_fn", "determinism_check", "debug", "early_stop", "preserve_rng_state")
 _UNSTATED = (

@@ -6,21 +6,17 @@ to a sub-graph that changes nothing outside: what it returns are new tensors, of
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import torch
 
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.semantics.declared import handles_loaded
 from dynamo_capture.semantics.regions.steered import Steered, open_region, require_grad
 from dynamo_capture.values import Const, SymValue, TensorValue, TupleValue, Value
+from dynamo_capture.values.base import Context
 from dynamo_capture.values.numbers.condition import DataCondition
 from dynamo_capture.values.structures import form_of, items_of, leaves_of, mapped_leaves
 from fx_interface.regions import conditional, loop
 from fx_interface.symbols import indicator
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
 
 MOST_ROUNDS = 1000
 """A loop whose condition Python knows is traced round by round; one of more rounds breaks the graph."""

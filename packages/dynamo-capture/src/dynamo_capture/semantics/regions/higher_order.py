@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch._C import DispatchKey
@@ -15,10 +15,8 @@ from dynamo_capture.semantics.declared import handles_loaded
 from dynamo_capture.semantics.modes.modes import set_grad
 from dynamo_capture.semantics.registry import Handler, handles
 from dynamo_capture.values import Const, TensorValue, Value
+from dynamo_capture.values.base import Context
 from dynamo_capture.values.structures import items_of
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
 
 
 def _by(function: Any) -> Handler:

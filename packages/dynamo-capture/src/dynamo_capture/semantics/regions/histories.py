@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch.fx import Node
@@ -12,13 +12,11 @@ from dynamo_capture.graph.graph_builder import with_grad
 from dynamo_capture.runtime.subclass_parts import Parts
 from dynamo_capture.sources.sources import GradientPartsSource, HistorySource
 from dynamo_capture.values import TensorValue
+from dynamo_capture.values.base import Context
 from dynamo_capture.values.tensors.wrapper import WrapperValue
 from fx_interface.signature import InputKind
 from fx_interface.source import ItemSource, Source
 from fx_interface.tensor_spec import TensorSpec
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
 
 
 def history_of(tx: Context, value: TensorValue) -> Node | None:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from dynamo_capture.frames.generator_values import GeneratorValue
 from dynamo_capture.values import Const, IteratorValue, Value
-
-if TYPE_CHECKING:
-    from dynamo_capture.frames.generator_values import GeneratorValue
-    from dynamo_capture.values.base import Context
+from dynamo_capture.values.base import Context
 
 
 def first_outside(

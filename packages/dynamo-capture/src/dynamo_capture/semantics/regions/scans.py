@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.semantics.declared import handles_loaded
 from dynamo_capture.semantics.regions.steered import Steered, open_region, require_grad
 from dynamo_capture.values import TensorValue, TupleValue, Value
+from dynamo_capture.values.base import Context
 from dynamo_capture.values.structures import items_of, leaves_of
 from fx_interface.regions import scan, slice_of, stacked
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
 
 
 @handles_loaded("torch._higher_order_ops.map", "map_impl")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
+from torch.fx import Node
 
 from dynamo_capture.foundation.errors import GraphBreak, UserRaise
 from dynamo_capture.graph.graph_builder import WrittenTensor, is_differentiable, with_grad
@@ -14,14 +15,10 @@ from dynamo_capture.semantics.random_numbers.drawing import outside_only
 from dynamo_capture.semantics.regions.tracing import call_region, trace_body
 from dynamo_capture.semantics.tensors.results.outcome import NewTensor, ResultSequence
 from dynamo_capture.values import TensorMeta, TensorValue, Value
+from dynamo_capture.values.base import Context
 from dynamo_capture.values.structures import leaves_of, mapped_leaves
 from fx_interface.graph import EXPECTED_KEY
 from fx_interface.tensor_spec import SPEC_KEY, TensorSpec
-
-if TYPE_CHECKING:
-    from torch.fx import Node
-
-    from dynamo_capture.values.base import Context
 
 
 class Steered(Body):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dynamo_capture.foundation.errors import DataDependent, GraphBreak, NotConstant, UserRaise
 from dynamo_capture.foundation.known_objects import items_in_order
@@ -13,10 +13,8 @@ from dynamo_capture.graph.region_body import Body
 from dynamo_capture.semantics.modes.modes import switches
 from dynamo_capture.semantics.regions.reachable import first_outside
 from dynamo_capture.values import Const, DictValue, Lazy, Value
+from dynamo_capture.values.base import Context
 from fx_interface.errors import UnbackedSymbolError
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
 
 
 def trace_body(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch._ops import OpOverload
@@ -17,13 +17,10 @@ from dynamo_capture.foundation.errors import DataDependent, GraphBreak, NotConst
 from dynamo_capture.shapes import SpecTensor
 from dynamo_capture.shapes.irregular import is_view, written_by
 from dynamo_capture.values import Const, DictValue, ListValue, TensorValue, TupleValue, Value, size_value
+from dynamo_capture.values.base import Context
 from dynamo_capture.values.structures import sequence_leaves
 from dynamo_capture.values.tensors.wrapper import WrapperValue, add_classes, dispatches
 from fx_interface.errors import UnbackedSymbolError, UnsupportedProgramError
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
-
 
 _SIGNALS = (GraphBreak, UserRaise, NotConstant, DataDependent, UnbackedSymbolError, UnsupportedProgramError)
 

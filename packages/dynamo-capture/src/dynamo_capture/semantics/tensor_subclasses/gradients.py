@@ -9,7 +9,7 @@ eager.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch.fx import Node
@@ -24,11 +24,9 @@ from dynamo_capture.semantics.regions.histories import history_of, parts_of_hist
 from dynamo_capture.semantics.regions.tracing import trace_body
 from dynamo_capture.semantics.tensor_subclasses.dispatch_decomposition import TakenApart
 from dynamo_capture.values import SymValue, TensorMeta, TensorValue, TupleValue, Value, size_value
+from dynamo_capture.values.base import Context
 from dynamo_capture.values.tensors.wrapper import WrapperValue
 from fx_interface.python_runtime.quick_dataclasses import dataclass
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
 
 
 @dataclass(slots=True)

@@ -8,7 +8,7 @@ what the graph holds are plain operations on plain tensors, and the nested tenso
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch._ops import OpOverload
@@ -31,11 +31,9 @@ from dynamo_capture.values import (
     Value,
     is_none,
 )
+from dynamo_capture.values.base import Context
 from dynamo_capture.values.tensors.nested import NestedValue
 from fx_interface.source import InstanceDictSource, ItemSource, Source
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
 
 _OPERATORS = "torch.nested._internal.ops"
 _BY_ROWS = frozenset(

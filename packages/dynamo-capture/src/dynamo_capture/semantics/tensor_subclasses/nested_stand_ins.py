@@ -7,7 +7,7 @@ of one, and sizes among which is a number that only equals itself.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch._C import DispatchKey, DispatchKeySet
@@ -18,12 +18,10 @@ from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.shapes import SpecTensor
 from dynamo_capture.shapes.spec_tensor import all_keys
 from dynamo_capture.values import ListValue, TensorValue, TupleValue, Value, size_value
+from dynamo_capture.values.base import Context
 from dynamo_capture.values.structures import sequence_leaves
 from dynamo_capture.values.tensors.nested import NestedValue, RaggedSize
 from fx_interface.torch_internals.dispatch_mode import DispatchMode
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
 
 _KEYS = DispatchKeySet(DispatchKey.NestedTensor).add(DispatchKey.AutogradNestedTensor)
 

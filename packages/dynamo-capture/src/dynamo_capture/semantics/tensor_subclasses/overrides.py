@@ -9,7 +9,7 @@ from __future__ import annotations
 import operator
 import types
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
@@ -34,14 +34,11 @@ from dynamo_capture.values import (
     TupleValue,
     Value,
 )
+from dynamo_capture.values.base import Context
 from dynamo_capture.values.special_methods import rely_on_operator
 from dynamo_capture.values.structures import sequence_leaves
 from dynamo_capture.values.tensors.tensor import PLAIN_CLASSES
 from dynamo_capture.values.tensors.wrapper import WrapperValue, add_classes, dispatches
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
-
 
 _MIRRORED = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le"}
 

@@ -9,7 +9,7 @@ class.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.graph.region_body import Body
@@ -29,12 +29,10 @@ from dynamo_capture.values import (
     TupleValue,
     Value,
 )
+from dynamo_capture.values.base import Context
 from dynamo_capture.values.structures import sequence_leaves
 from dynamo_capture.values.tensors.followed import FollowedResults
 from dynamo_capture.values.tensors.wrapper import WrapperValue
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
 
 
 class Stretch:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import types
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
@@ -27,11 +27,9 @@ from dynamo_capture.values import (
     Value,
     size_value,
 )
+from dynamo_capture.values.base import Context
 from dynamo_capture.values.tensors.tensor import PLAIN_CLASSES
 from fx_interface.source import AttrSource, InstanceDictSource, ItemSource, Source
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
 
 _OF_EVERY_OBJECT = frozenset(
     (

@@ -6,14 +6,12 @@ content is followed. Other calls stay one node.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
 from dynamo_capture.values import Const, ListValue, TensorValue, TupleValue, Value
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
+from dynamo_capture.values.base import Context
 
 PREFIX = "_foreach_"
 _LAST_BY_NAME = {"addcdiv": (3, "value"), "addcmul": (3, "value")}

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch.fx import Node
@@ -21,12 +21,10 @@ from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.semantics.tensors.attributes import plain_attribute
 from dynamo_capture.shapes import SpecTensor
 from dynamo_capture.values import Const, ListValue, TensorValue, TupleValue, Value
+from dynamo_capture.values.base import Context
 from fx_interface.symbols import Expr
 from fx_interface.tensor_spec import SPEC_KEY, SymSpec, TensorSpec
 from fx_interface.torch_internals.modes import restored
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
 
 _SIGNATURE = inspect.signature(torch.autograd.grad)
 

@@ -9,20 +9,16 @@ autograd knows of the tensor must not change in between, where the hook would st
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 import torch
 
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.semantics.tensors.methods import method
 from dynamo_capture.values import TensorValue, Value
+from dynamo_capture.values.base import Context
 from dynamo_capture.values.tensors.hooks import HookHandle
 from dynamo_capture.values.tensors.tensor import PLAIN_CLASSES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from dynamo_capture.values.base import Context
 
 
 def _register(name: str) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 import torch
 from torch.nested._internal.nested_tensor import NestedTensor
@@ -17,14 +16,12 @@ from dynamo_capture.semantics.tensors.content import small_buffers
 from dynamo_capture.semantics.tensors.torchs_members import overrides
 from dynamo_capture.sources.sources import PlainTensorSource
 from dynamo_capture.values import TensorMeta, TensorValue
+from dynamo_capture.values.base import Context
 from dynamo_capture.values.tensors.wrapper import dispatches
 from fx_interface.signature import InputKind
 from fx_interface.source import ItemSource, Source
 from fx_interface.tensor_spec import TensorSpec
 from fx_interface.torch_internals.tensor_extents import torchs_own
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
 
 _NOT_IN_NAMES = re.compile(r"\W")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import torch
 
@@ -17,11 +16,9 @@ from dynamo_capture.semantics.tensors.places import storage_offset
 from dynamo_capture.sources.sources import AnswerSource, FollowedTensorSource, PlainTensorSource
 from dynamo_capture.tables import declaring
 from dynamo_capture.values import NONE, TRUE, Const, TensorMeta, TensorValue, TupleValue, Value, size_value
+from dynamo_capture.values.base import Context
 from fx_interface.source import Source
 from fx_interface.tensor_spec import SPEC_KEY
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
 
 Method = Callable[["Context", TensorValue, list[Value], dict[str, Value]], "Value | None"]
 METHODS: dict[str, Method] = {}

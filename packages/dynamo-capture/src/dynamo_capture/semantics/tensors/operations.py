@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import torch
+from torch.fx import Node
 
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.polyfills.torch import substitute_for
@@ -40,15 +41,11 @@ from dynamo_capture.semantics.tensors.results.writes import is_own_memory, is_vi
 from dynamo_capture.semantics.tensors.torchs_members import BY_METHOD_ONLY
 from dynamo_capture.session.controls import is_allowed_in_graph
 from dynamo_capture.values import Const, TensorMeta, TensorValue, Value
+from dynamo_capture.values.base import Context
 from dynamo_capture.values.numbers.random_generator import DiceValue
 from fx_interface.graph import BORN_KEY, EXPECTED_KEY
 from fx_interface.operator_facts.collectives import is_collective, is_wait
 from fx_interface.symbols import Symbol
-
-if TYPE_CHECKING:
-    from torch.fx import Node
-
-    from dynamo_capture.values.base import Context
 
 
 class Operation:

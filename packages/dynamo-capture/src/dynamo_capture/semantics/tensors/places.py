@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch.fx import Node
 
 from dynamo_capture.sources.sources import AnswerSource
 from dynamo_capture.values import SymValue, TensorValue
+from dynamo_capture.values.base import Context
 from fx_interface.symbols import IntLike, Relation
 from fx_interface.tensor_spec import SPEC_KEY, TensorSpec
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
-
 
 _STAYS = frozenset(
     {

@@ -8,7 +8,7 @@ only what follows without gradients can be computed so, and the graph ends befor
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 import torch
 
@@ -16,12 +16,8 @@ from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.runtime import made_tensors
 from dynamo_capture.semantics.tensors.hooks import check_not_hooked
 from dynamo_capture.values import TensorMeta, TensorValue, Value
+from dynamo_capture.values.base import Context
 from dynamo_capture.values.tensors.tensor import PLAIN_CLASSES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from dynamo_capture.values.base import Context
 
 
 def set_data(tx: Context, owner: TensorValue, value: Value) -> None:

@@ -5,21 +5,17 @@ from __future__ import annotations
 import collections
 import types
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dynamo_capture.foundation.errors import NotConstant
 from dynamo_capture.foundation.known_objects import is_plain_key, items_in_order
 from dynamo_capture.sources.sources import item_source
-from dynamo_capture.values.base import IteratorStop, IteratorValue, Lazy, Value
+from dynamo_capture.values.base import Context, IteratorStop, IteratorValue, Lazy, Value
 from dynamo_capture.values.constant import Const
 from dynamo_capture.values.containers.keys import is_opaque
 from dynamo_capture.values.containers.sequences import TupleValue
 from dynamo_capture.values.numbers.integers import SymValue
-from fx_interface.source import DictKeySource
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
-    from fx_interface.source import Source
+from fx_interface.source import DictKeySource, Source
 
 _MISSING: Any = object()
 

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from dynamo_capture.values.base import IteratorStop, IteratorValue, Value
+from dynamo_capture.values.base import Context, IteratorStop, IteratorValue, Value
 from dynamo_capture.values.constant import Const
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
 
 
 class SymRange(Value):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections
 import types
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
@@ -13,15 +13,11 @@ from dynamo_capture.foundation.class_members import has_member
 from dynamo_capture.foundation.errors import NotConstant
 from dynamo_capture.foundation.per_class import once_per_class
 from dynamo_capture.foundation.type_names import message_name
-from dynamo_capture.values.base import IteratorStop, IteratorValue, Lazy, Value
+from dynamo_capture.values.base import Context, IteratorStop, IteratorValue, Lazy, Value
 from dynamo_capture.values.constant import Const
 from dynamo_capture.values.containers.slices import SliceValue
 from dynamo_capture.values.sequence_iterator import SequenceIterator
-from fx_interface.source import ItemSource
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
-    from fx_interface.source import Source
+from fx_interface.source import ItemSource, Source
 
 
 class SequenceValue(Value):

@@ -7,17 +7,14 @@ therefore keeps a real set of their keys, to which everything happens that happe
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dynamo_capture.foundation.errors import GraphBreak, NotConstant
 from dynamo_capture.guard_kinds.sets import SetOrder
-from dynamo_capture.values.base import IteratorValue, Value
+from dynamo_capture.values.base import Context, IteratorValue, Value
 from dynamo_capture.values.constant import Const
 from dynamo_capture.values.sequence_iterator import SequenceIterator
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
-    from fx_interface.source import Source
+from fx_interface.source import Source
 
 
 class SetValue(Value):

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from dynamo_capture.values.base import Value
+from dynamo_capture.values.base import Context, Value
 from dynamo_capture.values.constant import Const
 from dynamo_capture.values.numbers.integers import SymValue
 from fx_interface.symbols import Expr
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
 
 
 class SliceValue(Value):

@@ -5,18 +5,15 @@ from __future__ import annotations
 import itertools
 import sys
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.runtime import iterators
-from dynamo_capture.values.base import IteratorStop, IteratorValue, Value
+from dynamo_capture.values.base import Context, IteratorStop, IteratorValue, Value
 from dynamo_capture.values.constant import Const
 from dynamo_capture.values.containers.sequences import ListValue, TupleValue
 from dynamo_capture.values.iteration.library import LibraryIterator, Remaking
 from dynamo_capture.values.objects.instances import ObjectIterator
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
 
 
 class ArrangedIterator(LibraryIterator):

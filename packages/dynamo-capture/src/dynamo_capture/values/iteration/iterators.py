@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from dynamo_capture.values.base import IteratorStop, IteratorValue, Value
+from dynamo_capture.values.base import Context, IteratorStop, IteratorValue, Value
 from dynamo_capture.values.constant import Const
 from dynamo_capture.values.containers.sequences import TupleValue
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
 
 
 class EnumerateIterator(IteratorValue):

@@ -7,16 +7,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from dynamo_capture.foundation.errors import UserRaise
 from dynamo_capture.runtime import iterators
-from dynamo_capture.values.base import IteratorStop, IteratorValue, Value
+from dynamo_capture.values.base import Context, IteratorStop, IteratorValue, Value
 from dynamo_capture.values.constant import NONE, Const, is_none
 from dynamo_capture.values.containers.sequences import ListValue, TupleValue
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
 
 Remaking = tuple[Callable[..., Any], list[Value]]
 

@@ -5,20 +5,17 @@ A loop that is resumed in a round has such an iterator on its stack. See docs/de
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.guard_kinds.iterators import ItemsLeft
 from dynamo_capture.runtime.iterator_lookahead import Exhausted, NotReadable, upcoming
 from dynamo_capture.sources.sources import UpcomingSource
-from dynamo_capture.values.base import IteratorStop, IteratorValue, Value
+from dynamo_capture.values.base import Context, IteratorStop, IteratorValue, Value
 from dynamo_capture.values.constant import Const
 from dynamo_capture.values.containers.sequences import TupleValue
 from dynamo_capture.values.iteration.iterators import ZipIterator
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
-    from fx_interface.source import Source
+from fx_interface.source import Source
 
 
 class RunningIterator(IteratorValue):

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dynamo_capture.foundation.errors import GraphBreak
-from dynamo_capture.values.base import Value
+from dynamo_capture.values.base import Context, Value
 from fx_interface.symbols import Relation
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
 
 
 class DataCondition(Value):

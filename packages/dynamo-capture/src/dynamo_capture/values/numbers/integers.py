@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dynamo_capture.sources.formulas import FUNCTIONS
-from dynamo_capture.values.base import Value
+from dynamo_capture.values.base import Context, Value
 from dynamo_capture.values.functions import BuiltinMethod
 from fx_interface.symbols import Expr, Relation
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
 
 
 class SymValue(Value):

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dynamo_capture.foundation.errors import GraphBreak
-from dynamo_capture.values.base import Value
+from dynamo_capture.values.base import Context, Value
 from dynamo_capture.values.functions import BuiltinMethod
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
-    from fx_interface.source import Source
+from fx_interface.source import Source
 
 
 class DiceValue(Value):

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from dynamo_capture.foundation.errors import GraphBreak
-from dynamo_capture.values.base import Value
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
+from dynamo_capture.values.base import Context, Value
 
 
 class TextValue(Value):

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.foundation.per_class import once_per_class
 from dynamo_capture.runtime.replacement_calls import C_SLOTS, instance_dict
-from dynamo_capture.values.base import Lazy, Value
+from dynamo_capture.values.base import Context, Lazy, Value
 from dynamo_capture.values.constant import Const
 from dynamo_capture.values.containers.mapping import DictValue
+from dynamo_capture.values.objects.instances import ObjectValue
 from fx_interface.source import ItemSource
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
-    from dynamo_capture.values.objects.instances import ObjectValue
 
 
 def _space(real: Any) -> dict[str, Any]:

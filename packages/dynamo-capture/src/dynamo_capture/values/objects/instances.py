@@ -5,21 +5,17 @@ from __future__ import annotations
 import threading
 import types
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dynamo_capture.foundation.errors import UserRaise
 from dynamo_capture.foundation.type_names import message_name
 from dynamo_capture.sources.sources import ThreadDictSource
-from dynamo_capture.values.base import IteratorStop, IteratorValue, Value
+from dynamo_capture.values.base import Context, IteratorStop, IteratorValue, Value
 from dynamo_capture.values.constant import Const
+from dynamo_capture.values.containers.mapping import DictValue
 from dynamo_capture.values.objects.length_hints import ask_for_hint
 from dynamo_capture.values.special_results import length_from, truth_from
-from fx_interface.source import InstanceDictSource
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
-    from dynamo_capture.values.containers.mapping import DictValue
-    from fx_interface.source import Source
+from fx_interface.source import InstanceDictSource, Source
 
 
 class ObjectValue(Value):

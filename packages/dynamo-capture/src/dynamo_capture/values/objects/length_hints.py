@@ -7,16 +7,13 @@ from __future__ import annotations
 
 import operator
 from types import FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dynamo_capture.foundation.errors import UserRaise
-from dynamo_capture.values.base import Value
+from dynamo_capture.values.base import Context, Value
 from dynamo_capture.values.constant import Const
 from dynamo_capture.values.special_results import length_from
 from fx_guards import class_lookup
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
 
 
 def ask_for_hint(tx: Context, value: Value, cls: type) -> None:

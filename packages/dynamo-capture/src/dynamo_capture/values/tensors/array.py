@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.sources.sources import ArrayTensorSource, known_object
-from dynamo_capture.values.base import IteratorValue, Value
+from dynamo_capture.values.base import Context, IteratorValue, Value
 from dynamo_capture.values.constant import Const
 from dynamo_capture.values.tensors.tensor import TensorValue
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
-    from fx_interface.source import Source
+from fx_interface.source import Source
 
 
 class ArrayValue(Value):

@@ -7,7 +7,7 @@ holds for this value only. Arithmetic with tensors and numbers does not ask.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
@@ -15,14 +15,12 @@ from dynamo_capture.foundation.errors import GraphBreak, NotConstant
 from dynamo_capture.guard_kinds.floats import FloatCompares
 from dynamo_capture.sources.formulas import FUNCTIONS, Formula, number
 from dynamo_capture.sources.number_facts import COMPARISONS
+from dynamo_capture.values.base import Context, Value
 from dynamo_capture.values.constant import Const
 from dynamo_capture.values.functions import BuiltinMethod
 from dynamo_capture.values.tensors.tensor import TensorMeta, TensorValue
+from fx_interface.source import Source
 from fx_interface.tensor_spec import TensorSpec
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context, Value
-    from fx_interface.source import Source
 
 SPEC = TensorSpec((), (), torch.float64, torch.device("cpu"))
 """Such a float in the graph."""

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from torch.utils.hooks import RemovableHandle
 
-from dynamo_capture.values.base import Value
+from dynamo_capture.values.base import Context, Value
 from dynamo_capture.values.constant import NONE
 from dynamo_capture.values.functions import BuiltinMethod
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
-    from dynamo_capture.values.tensors.tensor import TensorValue
+from dynamo_capture.values.tensors.tensor import TensorValue
 
 
 class HookHandle(Value):

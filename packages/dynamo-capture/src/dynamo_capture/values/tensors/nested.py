@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
 from dynamo_capture.foundation.errors import GraphBreak
-from dynamo_capture.values.base import Value
+from dynamo_capture.values.base import Context, Value
 from dynamo_capture.values.tensors.tensor import TensorMeta, TensorValue
 from dynamo_capture.values.tensors.wrapper import WrapperValue
+from fx_interface.source import Source
 from fx_interface.tensor_spec import TensorSpec
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
-    from fx_interface.source import Source
 
 
 class RaggedSize(Value):

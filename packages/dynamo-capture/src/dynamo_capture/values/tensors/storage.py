@@ -5,19 +5,16 @@ x.untyped_storage().resize_(0)     # done behind the graph; what shows this memo
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.sources.sources import AnswerSource
-from dynamo_capture.values.base import Value
+from dynamo_capture.values.base import Context, Value
 from dynamo_capture.values.constant import Const
 from dynamo_capture.values.functions import BuiltinMethod
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
-    from fx_interface.source import Source
+from fx_interface.source import Source
 
 
 class StorageValue(Value):

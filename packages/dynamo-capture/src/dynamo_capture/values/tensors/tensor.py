@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import math
 import operator
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import torch
+from torch.fx import Node
 
 from dynamo_capture.foundation.errors import GraphBreak
-from dynamo_capture.values.base import IteratorValue, Value
+from dynamo_capture.sources.formulas import Formula
+from dynamo_capture.values.base import Context, IteratorValue, Value
 from dynamo_capture.values.numbers.integers import SymValue
 from dynamo_capture.values.special_methods import rely_on
 from dynamo_capture.values.special_results import length_from, truth_from
+from fx_interface.source import Source
 from fx_interface.symbols import Expr
 from fx_interface.tensor_spec import TensorSpec
-
-if TYPE_CHECKING:
-    from torch.fx import Node
-
-    from dynamo_capture.sources.formulas import Formula
-    from dynamo_capture.values.base import Context
-    from fx_interface.source import Source
 
 MOST_ELEMENTS = 16
 """So many elements decide what an operation gives."""

@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
+from torch.fx import Node
 
 from dynamo_capture.foundation.errors import GraphBreak
-from dynamo_capture.values.base import Value
+from dynamo_capture.values.base import Context, Value
 from dynamo_capture.values.tensors.tensor import TensorMeta, TensorValue
-
-if TYPE_CHECKING:
-    from torch.fx import Node
-
-    from dynamo_capture.values.base import Context
-    from fx_interface.source import Source
-
+from fx_interface.source import Source
 
 _SERIALS = itertools.count()
 

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from dynamo_capture.foundation.class_members import has_member
 from dynamo_capture.foundation.errors import UserRaise
 from dynamo_capture.frames import tracebacks
+from dynamo_capture.frames.frame import Frame
 from dynamo_capture.frames.opcode_table import opcode
+from dynamo_capture.frames.steps import Step
 from dynamo_capture.values import NONE, Const, ObjectValue, Value, boolean
-
-if TYPE_CHECKING:
-    from dynamo_capture.frames.frame import Frame
-    from dynamo_capture.frames.steps import Step
 
 
 @opcode("PUSH_EXC_INFO")

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
 
 from dynamo_capture.foundation.errors import UserRaise
+from dynamo_capture.frames.frame import Frame
 from dynamo_capture.frames.opcode_table import opcode
+from dynamo_capture.frames.steps import Step
 from dynamo_capture.values import NONE, Const, TupleValue, Value, boolean
-
-if TYPE_CHECKING:
-    from dynamo_capture.frames.frame import Frame
-    from dynamo_capture.frames.steps import Step
-    from dynamo_capture.values.base import Context
+from dynamo_capture.values.base import Context
 
 _SEQUENCE, _MAPPING, _MATCHES_ITSELF = 1 << 5, 1 << 6, 1 << 22
 """Flags of classes that patterns ask about (Py_TPFLAGS_SEQUENCE, _MAPPING, _Py_TPFLAGS_MATCH_SELF)."""

@@ -6,7 +6,7 @@ import abc
 import builtins
 import types
 import typing
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
@@ -15,10 +15,8 @@ from dynamo_capture.foundation.known_objects import LIBRARIES, is_immutable
 from dynamo_capture.guard_kinds.classes import InstanceIs, SubclassIs
 from dynamo_capture.semantics.registry import handles
 from dynamo_capture.values import Const, ObjectValue, OpaqueValue, TensorValue, Value, boolean
+from dynamo_capture.values.base import Context
 from dynamo_capture.values.opaque import WeakProxy
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
 
 _CLASS: Any = vars(object)["__class__"]
 _LEGACY_CLASS: Any = type(torch.FloatTensor)

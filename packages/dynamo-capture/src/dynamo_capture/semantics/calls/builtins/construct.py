@@ -8,7 +8,7 @@ import inspect
 import io
 import sys
 import types
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
@@ -29,11 +29,8 @@ from dynamo_capture.values import (
     TupleValue,
     Value,
 )
+from dynamo_capture.values.base import Context
 from dynamo_capture.values.containers.sequences import keeps_tuple_methods
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
-
 
 _LOOKS_AT_ARGUMENTS = (UnicodeEncodeError, UnicodeDecodeError, UnicodeTranslateError, BaseExceptionGroup)
 _BUFFERS = (io.StringIO, io.BytesIO)

@@ -6,7 +6,7 @@ import builtins
 import collections
 import functools
 import types
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
@@ -42,11 +42,9 @@ from dynamo_capture.values import (
     boolean,
     is_none,
 )
+from dynamo_capture.values.base import Context
 from dynamo_capture.values.numbers.condition import DataCondition
 from dynamo_capture.values.special_results import truth_from
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
 
 
 @handles(list)

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
 
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.semantics.numbers import floats
 from dynamo_capture.semantics.registry import handles
 from dynamo_capture.values import NONE, Const, SymValue, Value, is_none, size_value
+from dynamo_capture.values.base import Context
 from fx_interface.symbols import Expr, maximum, minimum
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
 
 _EMPTY = "iterable argument is empty" if sys.version_info >= (3, 12) else "arg is an empty sequence"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 import types
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dynamo_capture.foundation import numpy_types
 from dynamo_capture.foundation.class_members import has_member
@@ -39,15 +39,13 @@ from dynamo_capture.values import (
     is_opaque,
     size_value,
 )
+from dynamo_capture.values.base import Context
 from dynamo_capture.values.objects.instance_dict import InstanceDictValue
 from dynamo_capture.values.operator_methods import check_metaclass
 from dynamo_capture.values.special_methods import rely_on
 from dynamo_capture.values.special_results import length_from
 from dynamo_capture.values.tensors.array import ArrayValue
 from fx_interface.source import DerivedSource
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
 
 pure(
     builtins.ord,

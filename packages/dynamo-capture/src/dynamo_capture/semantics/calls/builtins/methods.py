@@ -9,7 +9,7 @@ from __future__ import annotations
 import collections
 import types
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dynamo_capture.foundation.errors import GraphBreak, NotConstant, UserRaise
 from dynamo_capture.foundation.type_names import message_name
@@ -34,9 +34,7 @@ from dynamo_capture.values import (
     boolean,
     is_none,
 )
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
+from dynamo_capture.values.base import Context
 
 Method = Callable[["Context", Any, list[Value], dict[str, Value]], Value]
 METHODS: dict[Any, Method] = {}

@@ -9,7 +9,7 @@ is thrown away.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.semantics.calls.builtins.construct import (
@@ -20,9 +20,7 @@ from dynamo_capture.semantics.calls.builtins.construct import (
 )
 from dynamo_capture.semantics.registry import handles
 from dynamo_capture.values import Const, ListValue, SetValue, Value
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
+from dynamo_capture.values.base import Context
 
 
 def _allowed(tx: Context, maker: Callable[..., Any], args: list[Value], kwargs: dict[str, Value]) -> type:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import collections
-from typing import TYPE_CHECKING
 
 from dynamo_capture.foundation.errors import GraphBreak, NotConstant
 from dynamo_capture.semantics.registry import handles
 from dynamo_capture.values import Const, Value
+from dynamo_capture.values.base import Context
 from dynamo_capture.values.new_class import NewClass
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
 
 _NAMES = ("typename", "field_names")
 

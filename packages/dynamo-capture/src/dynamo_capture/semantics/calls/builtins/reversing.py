@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import builtins
 import types
-from typing import TYPE_CHECKING
 
 import torch
 
@@ -26,9 +25,7 @@ from dynamo_capture.values import (
     TensorValue,
     Value,
 )
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
+from dynamo_capture.values.base import Context
 
 
 @handles(builtins.reversed)

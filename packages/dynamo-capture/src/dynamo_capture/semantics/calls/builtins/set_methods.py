@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dynamo_capture.semantics.calls.builtins.methods import method
 from dynamo_capture.values import NONE, IteratorValue, ObjectValue, SetValue, Value, boolean
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
+from dynamo_capture.values.base import Context
 
 
 @method(set.add)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 import types
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import fx_guards
 from dynamo_capture.foundation.class_members import has_member
@@ -30,9 +30,7 @@ from dynamo_capture.values import (
     boolean,
     is_none,
 )
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
+from dynamo_capture.values.base import Context
 
 _USES: dict[str, Callable[[Any], Any]] = {
     "__abs__": abs,

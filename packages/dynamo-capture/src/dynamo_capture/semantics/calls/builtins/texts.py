@@ -6,13 +6,11 @@ import dataclasses
 import functools
 import reprlib
 import types
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dynamo_capture.foundation.errors import GraphBreak, NotConstant
 from dynamo_capture.values import Const, ObjectValue, TextValue, Value
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
+from dynamo_capture.values.base import Context
 
 
 def text_of(tx: Context, value: Value, name: str = "__str__") -> Value:

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import torch
 
 from dynamo_capture.values import Const, SliceValue, TupleValue, Value
+from dynamo_capture.values.base import Context
 from dynamo_capture.values.tensors.array import ArrayValue
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
 
 
 def index_parts(tx: Context, key: Value) -> list[Value]:

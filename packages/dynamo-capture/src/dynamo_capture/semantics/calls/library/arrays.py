@@ -9,7 +9,7 @@ Views and writes are those of the tensor; what torch might do otherwise breaks t
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
@@ -32,12 +32,9 @@ from dynamo_capture.semantics.calls.signatures import METHOD_KINDS
 from dynamo_capture.semantics.registry import handles
 from dynamo_capture.semantics.tensors.methods import method
 from dynamo_capture.values import Const, TensorValue, TupleValue, Value, is_none, size_value
-from dynamo_capture.values.base import IteratorValue
+from dynamo_capture.values.base import Context, IteratorValue
 from dynamo_capture.values.sequence_iterator import SequenceIterator
 from dynamo_capture.values.tensors.array import ArrayValue
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
 
 _FLOATS = (torch.float32, torch.float64)
 

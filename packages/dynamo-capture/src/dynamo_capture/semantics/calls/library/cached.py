@@ -20,17 +20,15 @@ is not filled, and a warning says so.
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dynamo_capture.foundation.errors import GraphBreak, UserRaise
 from dynamo_capture.semantics.regions.reachable import first_outside
 from dynamo_capture.sources.cached_answers import NO_ANSWER, KeptAnswerSource, caches_of
 from dynamo_capture.sources.sources import CallSource, known_object
 from dynamo_capture.values import Const, ObjectValue, SymValue, TensorValue, Value
+from dynamo_capture.values.base import Context
 from fx_guards import constants_equal
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
 
 
 def call_cached(tx: Context, owner: Const, args: list[Value], kwargs: dict[str, Value]) -> Value:

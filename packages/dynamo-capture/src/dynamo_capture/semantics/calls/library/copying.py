@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import copyreg
 import types
-from typing import TYPE_CHECKING
 
 import torch
 
@@ -29,10 +28,7 @@ from dynamo_capture.values import (
     Value,
     is_opaque,
 )
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
-
+from dynamo_capture.values.base import Context
 
 _Memo = dict[int | tuple[str, int], Value]
 """The copies of objects, by identity, and for each memory the tensor that was copied."""

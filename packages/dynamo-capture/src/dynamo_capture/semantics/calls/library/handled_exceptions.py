@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import traceback
 import types
-from typing import TYPE_CHECKING
 
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.frames import tracebacks
@@ -13,9 +12,7 @@ from dynamo_capture.runtime import suspension
 from dynamo_capture.semantics.registry import handles
 from dynamo_capture.sources.sources import CallSource, known_object
 from dynamo_capture.values import NONE, Const, TupleValue, Value, is_none
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
+from dynamo_capture.values.base import Context
 
 
 @handles(sys.exception)

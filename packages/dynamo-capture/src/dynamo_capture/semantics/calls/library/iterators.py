@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import operator
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dynamo_capture.foundation.class_members import has_member
 from dynamo_capture.foundation.errors import GraphBreak
@@ -20,6 +20,7 @@ from dynamo_capture.values import (
     Value,
     is_none,
 )
+from dynamo_capture.values.base import Context
 from dynamo_capture.values.iteration.arrangements import (
     ArrangedIterator,
     GroupIterator,
@@ -41,9 +42,6 @@ from dynamo_capture.values.iteration.library import (
     StarMapIterator,
     TakeIterator,
 )
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
 
 Args = list[Value]
 Kwargs = dict[str, Value]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import operator
 import pickle
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
@@ -36,10 +36,8 @@ from dynamo_capture.values import (
     Value,
     size_value,
 )
+from dynamo_capture.values.base import Context
 from dynamo_capture.values.tensors.array import ArrayValue
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
 
 _BY_DATA = frozenset(
     {

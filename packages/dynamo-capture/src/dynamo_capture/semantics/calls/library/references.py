@@ -5,18 +5,16 @@ from __future__ import annotations
 import functools
 import types
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dynamo_capture.foundation.class_members import has_weak_references
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.semantics.registry import handles
 from dynamo_capture.sources.sources import known_object
 from dynamo_capture.values import Const, DictValue, ListValue, ObjectValue, SetValue, TensorValue, Value
+from dynamo_capture.values.base import Context
 from dynamo_capture.values.opaque import NewReference
 from fx_interface.source import AttrSource, ItemSource
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
 
 
 @handles(weakref.ref)

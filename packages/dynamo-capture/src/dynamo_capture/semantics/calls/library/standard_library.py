@@ -13,7 +13,7 @@ import struct
 import sys
 import types
 import typing
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dynamo_capture.foundation.class_members import has_member
 from dynamo_capture.foundation.errors import GraphBreak
@@ -33,12 +33,10 @@ from dynamo_capture.values import (
     Value,
     boolean,
 )
+from dynamo_capture.values.base import Context
 from dynamo_capture.values.containers.mapping import ProxyValue
 from dynamo_capture.values.operator_methods import BINARY, COMPARE
 from fx_interface.source import AttrSource
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
 
 pure(
     inspect.isfunction,

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING
 
 from dynamo_capture.runtime.opaque_calls import Form, OpaqueCall
 from dynamo_capture.runtime.replacement_calls import builtin_base
 from dynamo_capture.values import Const, DictValue, ObjectValue, Value
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
+from dynamo_capture.values.base import Context
 
 
 def call_allowed(tx: Context, owner: Const, args: list[Value], kwargs: dict[str, Value]) -> Value:

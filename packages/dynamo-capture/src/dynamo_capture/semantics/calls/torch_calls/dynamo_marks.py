@@ -6,16 +6,13 @@ neither is a limit of ours.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from torch._compile import _disable_dynamo
 
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.values import Const, Value
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
-
+from dynamo_capture.values.base import Context
 
 _DISABLING = _disable_dynamo.__code__.co_qualname + ".<locals>.inner"
 """What torch leaves of a function that its compiler's capture is to leave alone, so that its next stage traces it: the

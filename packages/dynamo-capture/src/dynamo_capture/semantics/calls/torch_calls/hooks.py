@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dynamo_capture.values import (
     NONE,
     DictValue,
     ObjectValue,
 )
+from dynamo_capture.values.base import Context
 from fx_interface.source import ImportedModuleSource, InstanceDictSource, ItemSource
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
 
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 _GLOBAL_HOOKS = tuple(f"_global{name}" for name in _HOOKS)

@@ -6,7 +6,7 @@ which the module may ask all but the content, where nothing before has drawn ran
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch.nn.modules import module as modules
@@ -16,9 +16,7 @@ from dynamo_capture._eval_frame import RegionFunction
 from dynamo_capture.foundation.errors import CapturedAnew, GraphBreak, NotConstant
 from dynamo_capture.runtime.replacement_calls import instance_dict
 from dynamo_capture.values import DictValue, ListValue, ObjectValue, TensorValue, TupleValue, Value
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
+from dynamo_capture.values.base import Context
 
 
 def initialize(tx: Context, owner: ObjectValue, args: list[Value], kwargs: dict[str, Value]) -> None:

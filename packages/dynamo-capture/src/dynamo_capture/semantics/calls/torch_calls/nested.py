@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch.fx.operator_schemas import normalize_function
@@ -16,10 +16,8 @@ from dynamo_capture.semantics.declared import handles_loaded
 from dynamo_capture.semantics.modes.contexts import NullContext
 from dynamo_capture.semantics.registry import handles
 from dynamo_capture.values import FALSE, NONE, Const, DictValue, FunctionValue, TupleValue, Value, is_none
+from dynamo_capture.values.base import Context
 from dynamo_capture.values.tensors.nested import NestedValue
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
 
 _VIEW = ("values", "offsets", "dummy", "lengths", "ragged_idx", "min_seqlen", "max_seqlen")
 

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from dynamo_capture._eval_frame import RegionFunction
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.session.controls import skip_reason
 from dynamo_capture.values import Const, Value
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
+from dynamo_capture.values.base import Context
 
 
 def call_optimized(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
@@ -13,9 +13,7 @@ from dynamo_capture.polyfills.torch.collectives import left_to_torch, reduction_
 from dynamo_capture.semantics.registry import handles, pure
 from dynamo_capture.sources.sources import CallSource, known_object
 from dynamo_capture.values import Const, ObjectValue, Value
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
+from dynamo_capture.values.base import Context
 
 _METHODS = ("size", "rank", "name")
 _PROPERTIES = ("group_name", "group_desc")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
@@ -19,11 +19,9 @@ from dynamo_capture.values import (
     Value,
     is_none,
 )
+from dynamo_capture.values.base import Context
 from dynamo_capture.values.structures import sequence_leaves
 from dynamo_capture.values.tensors.floating import RuntimeFloat
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
 
 
 def _make_tensor(function: Any) -> Any:

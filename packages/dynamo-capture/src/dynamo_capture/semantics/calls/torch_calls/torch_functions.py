@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
 from dynamo_capture.foundation.errors import GraphBreak, NotConstant, UserRaise
+from dynamo_capture.frames.frame import Frame
 from dynamo_capture.semantics.registry import handles, pure
 from dynamo_capture.semantics.tensors import gradients
 from dynamo_capture.semantics.tensors.arguments import positions
@@ -30,11 +31,8 @@ from dynamo_capture.values import (
     Value,
     boolean,
 )
+from dynamo_capture.values.base import Context
 from dynamo_capture.values.numbers.condition import DataCondition
-
-if TYPE_CHECKING:
-    from dynamo_capture.frames.frame import Frame
-    from dynamo_capture.values.base import Context
 
 pure(
     torch._C._get_privateuse1_backend_name,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch.utils._python_dispatch import return_and_correct_aliasing
@@ -12,11 +12,9 @@ from dynamo_capture.semantics.calls.builtins.construct import new_tensor
 from dynamo_capture.semantics.registry import handles
 from dynamo_capture.shapes.irregular import written_argument
 from dynamo_capture.values import Const, SymValue, TensorMeta, TensorValue, TupleValue, Value, is_none
+from dynamo_capture.values.base import Context
 from dynamo_capture.values.tensors.wrapper import WrapperValue, dispatches
 from fx_interface.tensor_spec import TensorSpec, contiguous_strides, located
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
 
 _POSITIONS = ("cls", "size", "strides", "storage_offset", "memory_format", "dtype", "layout", "device")
 _READ = frozenset({"size", "strides", "storage_offset", "dtype", "device"})

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.graph.graph_builder import WrittenTensor, with_grad
 from dynamo_capture.graph.region_body import Body
 from dynamo_capture.semantics.regions.tracing import call_region
 from dynamo_capture.values import TensorMeta, TensorValue
+from dynamo_capture.values.base import Context
 from fx_interface.tensor_spec import SPEC_KEY, SymSpec, TensorSpec
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
 
 
 class TransformBody(Body):

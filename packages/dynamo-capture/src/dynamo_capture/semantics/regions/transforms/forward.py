@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from types import FunctionType
-from typing import TYPE_CHECKING
 
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.graph.graph_builder import is_differentiable
@@ -13,11 +12,9 @@ from dynamo_capture.semantics.regions.tracing import trace_body
 from dynamo_capture.semantics.regions.transforms.body import TransformBody, open_transform
 from dynamo_capture.semantics.regions.transforms.reverse import without_aux
 from dynamo_capture.values import Const, TensorMeta, TensorValue, TupleValue, Value
+from dynamo_capture.values.base import Context
 from dynamo_capture.values.structures import form_of, leaves_of, mapped_leaves
 from fx_interface.regions import pushed
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
 
 
 @handles_loaded("torch._functorch.eager_transforms", "_jvp_with_argnums")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from types import FunctionType
-from typing import TYPE_CHECKING
 
 import torch
 
@@ -19,11 +18,9 @@ from dynamo_capture.semantics.random_numbers.drawing import outside_only
 from dynamo_capture.semantics.regions.tracing import trace_body
 from dynamo_capture.semantics.regions.transforms.body import TransformBody, open_transform
 from dynamo_capture.values import Const, DictValue, TensorMeta, TensorValue, TupleValue, Value
+from dynamo_capture.values.base import Context
 from dynamo_capture.values.structures import leaves_of, mapped_leaves
 from fx_interface.regions import gradient
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
 
 
 @handles_loaded("torch._functorch.eager_transforms", "grad_impl")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
 
 import torch
 
@@ -13,13 +12,11 @@ from dynamo_capture.semantics.regions.tracing import trace_body
 from dynamo_capture.semantics.regions.transforms.body import TransformBody, open_transform
 from dynamo_capture.semantics.regions.transforms.written import Arguments
 from dynamo_capture.values import Const, DictValue, ListValue, TensorMeta, TensorValue, TupleValue, Value
+from dynamo_capture.values.base import Context
 from dynamo_capture.values.structures import leaves_of, mapped_leaves
 from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.regions import mapped
 from fx_interface.tensor_spec import TensorSpec
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
 
 
 @handles_loaded("torch._functorch.vmap", "vmap_impl")

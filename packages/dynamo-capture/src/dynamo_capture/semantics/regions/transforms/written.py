@@ -8,16 +8,12 @@ result of the region, and is written to the argument behind it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from torch.fx import Node
 
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.semantics.regions.transforms.body import TransformBody
 from dynamo_capture.values import Const, TensorValue, Value
-
-if TYPE_CHECKING:
-    from torch.fx import Node
-
-    from dynamo_capture.values.base import Context
+from dynamo_capture.values.base import Context
 
 
 class Arguments:

@@ -8,17 +8,15 @@ Stated is what differs from what torch starts with, the CPU and float32; guards 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch.utils import _device
 
 from dynamo_capture.semantics.modes.modes import default_device
 from dynamo_capture.values import Const, Value
+from dynamo_capture.values.base import Context
 from fx_interface.tensor_spec import TensorSpec
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
 
 _INITIAL = torch.float32
 _FIRST_DEVICE = torch.device("cpu")

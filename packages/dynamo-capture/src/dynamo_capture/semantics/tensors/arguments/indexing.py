@@ -8,7 +8,7 @@ dimension, the last one first, and what is left of the key indexes that view. A 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
@@ -16,11 +16,9 @@ from dynamo_capture.foundation import numpy_types
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.semantics.tensors.content import data_numbers
 from dynamo_capture.values import Const, Lazy, ListValue, SliceValue, SymValue, TensorValue, TupleValue, Value
+from dynamo_capture.values.base import Context
 from dynamo_capture.values.tensors.array import ArrayValue
 from dynamo_capture.values.tensors.floating import RuntimeFloat
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
 
 _EVERYTHING = Const(slice(None))
 _PLAIN = (int, float, complex, slice, type(None), type(...), tuple)

@@ -5,15 +5,11 @@ torch.tensor([0, n, m])    ->    torch.stack([torch.full((), 0), torch.full((), 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import torch
 
 from dynamo_capture.values import Const, ListValue, SequenceValue, SymValue, TupleValue, Value, is_none
+from dynamo_capture.values.base import Context
 from dynamo_capture.values.structures import sequence_leaves
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
 
 NAMES = frozenset({"tensor", "as_tensor"})
 _MOST_NUMBERS = 64

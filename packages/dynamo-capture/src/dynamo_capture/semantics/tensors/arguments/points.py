@@ -7,14 +7,10 @@ again, both are one: then no tensor with dimensions is in between.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import torch
 
 from dynamo_capture.values import Const, ListValue, SymValue, TensorValue, TupleValue, Value
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
+from dynamo_capture.values.base import Context
 
 _INDEX = torch.ops.aten.index.Tensor
 _INTEGERS = frozenset({torch.int64, torch.int32})

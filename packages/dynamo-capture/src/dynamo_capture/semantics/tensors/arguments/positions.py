@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import torch
 
 from dynamo_capture.semantics.tensors.content.data_numbers import is_one_integer, list_of, state, take_out
 from dynamo_capture.values import Const, SymValue, TensorValue, Value, size_of
+from dynamo_capture.values.base import Context
 from fx_interface.symbols import Expr, IntLike, Relation, maximum, minimum
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
 
 
 def narrow(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
@@ -18,9 +18,7 @@ from dynamo_capture.values import (
     TupleValue,
     Value,
 )
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
+from dynamo_capture.values.base import Context
 
 _PLAIN = frozenset(
     {int, float, complex, bool, str, bytes, range, type(None), type(Ellipsis), torch.dtype, torch.device}

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import keyword
-from typing import TYPE_CHECKING
 
 import torch
 
 from dynamo_capture.foundation.errors import GraphBreak
-
-if TYPE_CHECKING:
-    from dynamo_capture.values import Value
+from dynamo_capture.values import Value
 
 
 def without_reserved_names(

@@ -5,8 +5,6 @@ Torch refuses such a shape where ``n`` is 0, since any size would do: that ``n``
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from dynamo_capture.semantics.tensors.content.data_numbers import state
 from dynamo_capture.values import (
     ListValue,
@@ -16,10 +14,8 @@ from dynamo_capture.values import (
     size_of,
     size_value,
 )
+from dynamo_capture.values.base import Context
 from fx_interface.symbols import IntLike, Relation, floordiv
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
 
 NAMES = frozenset({"view", "reshape"})
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
@@ -19,10 +19,8 @@ from dynamo_capture.polyfills.registry import FORMS, Form
 from dynamo_capture.semantics.numbers import floats
 from dynamo_capture.sources.formulas import number
 from dynamo_capture.values import Const, TensorValue, Value, is_none
+from dynamo_capture.values.base import Context
 from dynamo_capture.values.tensors.floating import RuntimeFloat
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
 
 _BINARY = (
     "add", "sub", "mul", "div", "truediv", "true_divide", "multiply", "divide", "subtract", "pow", "remainder", "mod",

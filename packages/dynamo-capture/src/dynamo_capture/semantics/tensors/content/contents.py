@@ -11,7 +11,7 @@ import math
 import operator
 from collections.abc import Callable
 from types import FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
@@ -28,12 +28,10 @@ from dynamo_capture.values import (
     Value,
     boolean,
 )
+from dynamo_capture.values.base import Context
 from dynamo_capture.values.tensors.floating import RuntimeFloat
 from dynamo_capture.values.tensors.tensor import MOST_ELEMENTS
 from fx_interface.symbols import Expr
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
 
 MOST_INTEGERS = 2**14
 READERS = frozenset({"item", "tolist", "__bool__", "__int__", "__float__", "__index__", "is_nonzero"})

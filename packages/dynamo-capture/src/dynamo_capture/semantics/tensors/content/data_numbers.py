@@ -7,20 +7,18 @@ without a hint. Its node is made where somebody first asks for the number: ``siz
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
 from dynamo_capture.foundation.errors import DataDependent, GraphBreak
 from dynamo_capture.values import Const, ListValue, SymValue, TensorValue, TupleValue, Value
+from dynamo_capture.values.base import Context
 from dynamo_capture.values.numbers.condition import DataCondition
 from fx_interface.errors import UnsupportedProgramError
 from fx_interface.graph import BORN_KEY
 from fx_interface.symbols import Expr, Relation, Symbol, indicator
 from fx_interface.tensor_spec import SymSpec
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
 
 MOST_NUMBERS = 64
 """``tolist()`` of a longer tensor breaks the graph: each number is a symbol."""

@@ -6,7 +6,7 @@ It matters where the program takes the number out (``step.item()``) and asks som
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
@@ -14,9 +14,7 @@ from dynamo_capture.sources.formulas import Formula, apply, number
 from dynamo_capture.values import Const, TensorValue, Value
 from dynamo_capture.values.tensors.floating import RuntimeFloat
 from dynamo_capture.values.tensors.tensor import PLAIN_CLASSES
-
-if TYPE_CHECKING:
-    from fx_interface.source import Source
+from fx_interface.source import Source
 
 _ROUNDED = {torch.float64: False, torch.float32: True}
 """The dtypes that are followed, and whether results are rounded."""

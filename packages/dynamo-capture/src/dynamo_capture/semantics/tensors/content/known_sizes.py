@@ -13,16 +13,14 @@ import math
 import operator
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
 from dynamo_capture.semantics.tensors.content import contents, data_numbers
 from dynamo_capture.values import TensorMeta, TensorValue, Value
+from dynamo_capture.values.base import Context
 from fx_interface.symbols import Expr, Relation
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
 
 _MOST_ELEMENTS = 2**20
 """The operation is run once on tensors of no more elements, to see how large its result is."""

@@ -18,19 +18,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
+from torch.fx import Node
 
+from dynamo_capture.graph.graph_builder import GraphInput, GraphOutput
 from dynamo_capture.values import TensorValue
+from dynamo_capture.values.base import Context
 from fx_interface.signature import InputKind
 from fx_interface.source import Source
-
-if TYPE_CHECKING:
-    from torch.fx import Node
-
-    from dynamo_capture.graph.graph_builder import GraphInput, GraphOutput
-    from dynamo_capture.values.base import Context
 
 MOST_ELEMENTS = 16
 _DTYPES = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8, torch.bool)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
@@ -22,14 +22,12 @@ from dynamo_capture.values import (
     TensorValue,
     Value,
 )
+from dynamo_capture.values.base import Context
 from fx_interface.backend import STACK_PACKAGES
 from fx_interface.errors import UnbackedSymbolError, UnsupportedProgramError
 from fx_interface.symbols import Symbol
 from fx_interface.torch_symbols.sym_floats import FloatNode
 from fx_interface.torch_symbols.sym_nodes import SizeTable, SymNode
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
 
 _STAND_INS = (SymNode, FloatNode, SizeTable, SpecTensor)
 """What stands for the program's sizes and tensors: what torch misses in them, the program does not."""

@@ -5,12 +5,10 @@ from __future__ import annotations
 import re
 import types
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dynamo_capture.values import DictValue, Lazy, SequenceValue, SetValue, TensorValue, Value
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
+from dynamo_capture.values.base import Context
 
 
 def worded_otherwise(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
@@ -11,11 +11,9 @@ from dynamo_capture.graph.graph_builder import with_grad
 from dynamo_capture.semantics.tensors.results.outcome import ArgumentRef, NewTensor, ResultSequence
 from dynamo_capture.shapes import SpecTensor
 from dynamo_capture.values import ListValue, SymValue, TensorMeta, TensorValue, TupleValue, Value
+from dynamo_capture.values.base import Context
 from fx_interface.symbols import Expr
 from fx_interface.tensor_spec import TensorSpec
-
-if TYPE_CHECKING:
-    from dynamo_capture.values.base import Context
 
 
 class Results:
