@@ -34,9 +34,7 @@ RUNS: tuple[tuple[str, int, str], ...] = (
 
 
 _UNUSED = "an operation whose result is unused is not recorded, so that a hook on saved tensors is not called for it"
-_BUILTINS = "in a run of many, a module that is loaded while builtins are replaced finds the replaced ones"
 KNOWN: dict[tuple[str, str], dict[int, str]] = {
-    ("changes", "eager"): {312: _BUILTINS, 342: _BUILTINS},
     ("gradients", "eager"): dict.fromkeys((18, 61, 138, 144, 239), _UNUSED),
     ("gradient_nodes", "eager"): {138: _UNUSED},
 }

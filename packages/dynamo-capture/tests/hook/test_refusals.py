@@ -65,6 +65,19 @@ def test_wrong_answers_leave_the_program_alone(
             frame_hook.set_callback(previous)
 
 
+def test_a_limit_that_cannot_be_told(caplog: pytest.LogCaptureFixture, fresh: Any) -> None:
+    def broken() -> int:
+        raise NameError("a builtin that the program took away")
+
+    f = fresh(plus_one)
+    wrapped = frame_hook.optimize(
+        f, FrameCallback(lambda frame, entries: None, frame_hook.CodeCache(stated=broken))
+    )
+    with caplog.at_level(logging.ERROR, "dynamo_capture"):
+        assert wrapped(1) == 2
+    assert "runs uncompiled" in caplog.text
+
+
 def _with_free_variable() -> Any:
     free = 1
     return lambda x: free

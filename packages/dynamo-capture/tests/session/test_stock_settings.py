@@ -1,5 +1,6 @@
 """What a program has told stock's compiler is read where that is loaded; looking loads nothing."""
 
+import builtins
 import subprocess
 import sys
 
@@ -22,6 +23,14 @@ def test_a_flag_counts_where_it_has_been_changed():
     assert stock_setting("recompile_limit", 64) == 64
     for name, value in COMES_WITH.items():
         assert getattr(torch._dynamo.config, name) == value
+
+
+def test_flags_are_as_they_come_while_torch_cannot_answer(monkeypatch):
+    """torch's Python reads builtins, which a program may take away."""
+    with monkeypatch.context() as patched:
+        patched.delattr(builtins, "isinstance")
+        told = stock_setting("recompile_limit", 64)
+    assert told == 64
 
 
 def test_stances_marks_and_sets():

@@ -123,17 +123,9 @@ class FrameCallback:
         weakref.finalize(self, _drop_entries, self.cache, sys.is_finalizing).atexit = False
 
     def __call__(self, frame: FrameView, entry_count: int) -> Any:
-        if not self.cache.may_compile(frame.code):
-            text = (
-                f"{_where(frame.code)} was compiled {self.cache.total} times; "
-                "from now on calls that no compiled version fits run uncompiled"
-            )
-            _log.warning("%s", text)
-            if isinstance(self._callback, CountsCompilations):
-                self._callback.exhausted(frame.code, text)
-            self.cache.skip(frame.code, self)
-            return SKIP
         try:
+            if not self.cache.may_compile(frame.code):
+                return self._exhausted(frame.code)
             answer = self._callback(frame, entry_count)
             if isinstance(answer, Entry):
                 _eval_frame.check_replacement(frame.code, answer.code)
@@ -156,6 +148,17 @@ class FrameCallback:
                 _log.exception("%s runs uncompiled: compiling it failed", _where(frame.code))
             return SKIP
         return answer
+
+    def _exhausted(self, code: CodeType) -> Any:
+        text = (
+            f"{_where(code)} was compiled {self.cache.total} times; "
+            "from now on calls that no compiled version fits run uncompiled"
+        )
+        _log.warning("%s", text)
+        if isinstance(self._callback, CountsCompilations):
+            self._callback.exhausted(code, text)
+        self.cache.skip(code, self)
+        return SKIP
 
 
 def _drop_entries(cache: CodeCache, is_finalizing: Callable[[], bool]) -> None:

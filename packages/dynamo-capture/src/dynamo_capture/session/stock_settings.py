@@ -30,11 +30,14 @@ _UNKNOWN = object()
 
 
 def stock_setting(name: str, otherwise: Any) -> Any:
-    """A flag of ``torch._dynamo.config``, or ``otherwise`` if the program has not changed it."""
+    """A flag of ``torch._dynamo.config``, or ``otherwise`` if the program has not changed it, or torch cannot say."""
     config = sys.modules.get("torch._dynamo.config")
     if config is None:
         return otherwise
-    value = getattr(config, name, _UNKNOWN)
+    try:
+        value = getattr(config, name, _UNKNOWN)
+    except Exception:  # torch's Python answers, and reads builtins that the program may have replaced
+        return otherwise
     return otherwise if value is _UNKNOWN or value == COMES_WITH[name] else value
 
 
