@@ -33,11 +33,7 @@ RUNS: tuple[tuple[str, int, str], ...] = (
 """An adversary, how many of its programs run in CI, and the backends."""
 
 
-_UNUSED = "an operation whose result is unused is not recorded, so that a hook on saved tensors is not called for it"
-KNOWN: dict[tuple[str, str], dict[int, str]] = {
-    ("gradients", "eager"): dict.fromkeys((18, 61, 138, 144, 239), _UNUSED),
-    ("gradient_nodes", "eager"): {138: _UNUSED},
-}
+KNOWN: dict[tuple[str, str], dict[int, str]] = {}
 """Programs of seed 1 that still differ, and why: defects to be mended, counted as expected failures."""
 
 

@@ -23,6 +23,7 @@ from dynamo_capture.semantics.attributes.service import Attributes
 from dynamo_capture.semantics.calls.dispatch import Calls
 from dynamo_capture.semantics.calls.library.arrays import Arrays
 from dynamo_capture.semantics.modes.modes import Block, Switches
+from dynamo_capture.semantics.modes.settings import read
 from dynamo_capture.semantics.numbers.numbers import Numbers
 from dynamo_capture.semantics.operators.operators import Operators
 from dynamo_capture.semantics.random_numbers.drawing import Draws
@@ -57,6 +58,7 @@ from fx_interface.errors import UnbackedSymbolError, UserLocation
 from fx_interface.operators import OperatorLibrary
 from fx_interface.source import Source
 from fx_interface.symbols import Expr, Relation, ShapeEnv
+from fx_interface.torch_internals.torch_state import saved_tensors_are_watched
 
 T = TypeVar("T")
 
@@ -94,7 +96,7 @@ class Trace:
         self.guards = GuardLog(self.where)
         self.facts = Facts()
         self.numbers = Numbers(self)
-        self.output = GraphOutput(self.env)
+        self.output = GraphOutput(self.env, lambda: read(self, saved_tensors_are_watched))
         self.attribute_dicts = AttributeDicts(self)
         self.effects = Effects(self._is_namespace, self.attribute_dicts)
         self.keyed: dict[int, Value] = {}

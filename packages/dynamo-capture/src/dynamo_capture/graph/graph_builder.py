@@ -56,12 +56,14 @@ class GraphOutput:
     leaves nothing behind where it raises;
     ``speaks``: another process takes part in an operation, which can be neither undone nor repeated;
     ``indexes_by_tensors``: a tensor without dimensions is no number where it is an index, ``indexed``: tensors
-    that are elements of others in some dimensions;
+    that are elements of others in some dimensions; ``is_watched``: asks whether the program has hooks on what
+    autograd saves, which are called for an operation whether its result is used or not;
     ``makes_leaf``: the program asks for gradients of a tensor that it made; ``born``: where the symbols that
     come from data are read, a tensor and its dimension; ``env``: what is known of sizes."""
 
-    def __init__(self, env: ShapeEnv) -> None:
+    def __init__(self, env: ShapeEnv, is_watched: Callable[[], bool] = lambda: False) -> None:
         self.env = env
+        self.is_watched = is_watched
         self.graph = Graph()
         self.inputs: list[GraphInput] = []
         self.checks = False
@@ -87,6 +89,7 @@ class GraphOutput:
         self._first_call: Node | None = None
         self._floats: dict[Source, Node] = {}
         self._pure: set[Node] = set()
+        self._saving: set[Node] = set()
         self._names: set[str] = set()
         self.bodies: dict[str, Any] = {}
         self.ended: dict[Graph, Any] = {}
@@ -266,8 +269,9 @@ class GraphOutput:
         where: UserLocation | None,
         *,
         pure: bool,
+        saves: bool = False,
     ) -> Node:
-        """A new node at the end of the graph."""
+        """A new node at the end of the graph. ``saves``: autograd may save tensors for it, or read saved ones."""
         node = self.graph.create_node(op, target, args, kwargs)
         if self._first_call is None:
             self._first_call = node
@@ -277,6 +281,8 @@ class GraphOutput:
             meta[LOCATION_KEY] = where
         if pure:
             self._pure.add(node)
+        if saves:
+            self._saving.add(node)
         self.calls += 1
         return node
 
@@ -320,6 +326,8 @@ class GraphOutput:
         """Erase what nothing uses and what has no effect: size arithmetic and pure operations."""
         for node in reversed(list(self.graph.nodes)):
             if not node.users and (node in self._pure or _is_size(node)):
+                if node in self._saving and self.is_watched():
+                    continue
                 self.graph.erase_node(node)
         needed = self._symbols_in_specs()
         used: list[GraphInput] = []

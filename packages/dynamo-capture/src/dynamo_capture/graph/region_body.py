@@ -32,7 +32,7 @@ class Body(GraphOutput):
     derives: type | None = None
 
     def __init__(self, parent: GraphOutput, what: str, may_dispatch: bool = False) -> None:
-        super().__init__(parent.env)
+        super().__init__(parent.env, parent.is_watched)
         self.may_dispatch = may_dispatch
         self.parent = parent
         self.what = what

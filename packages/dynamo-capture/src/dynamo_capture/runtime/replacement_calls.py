@@ -21,6 +21,7 @@ from dynamo_capture.runtime.tracebacks import set_traceback
 from fx_interface.execution.undo import has_left_something
 from fx_interface.symbols import Expr, Symbol, evaluate
 from fx_interface.torch_internals.modes import SWITCHES
+from fx_interface.torch_internals.torch_state import saved_tensors_are_watched
 
 _log = logging.getLogger("dynamo_capture")
 _MISSING: Any = object()
@@ -327,11 +328,6 @@ _GENERATED = "<eval_with_key>"
 """How the names of files begin in which ``torch.fx`` puts the code of graphs."""
 
 
-def _is_watched() -> bool:
-    """Whether the program counts what autograd saves, as a checkpoint does."""
-    return torch._C._autograd._top_saved_tensors_default_hooks(True) is not None
-
-
 def compared_by(function: Any, *item: Any) -> Any:
     """What ``functools.cmp_to_key`` makes of a function, or that of an item."""
     made = functools.cmp_to_key(function)
@@ -353,7 +349,7 @@ def run_again(
     """
     if not isinstance(error, Exception) or isinstance(error, RecursionError):
         raise error
-    if _is_watched() or has_left_something(error):
+    if saved_tensors_are_watched() or has_left_something(error):
         raise error
     set_traceback(error, None)  # whose frames hold the program's values
     for restore in states:

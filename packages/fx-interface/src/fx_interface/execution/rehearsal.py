@@ -19,6 +19,7 @@ from torch.fx import Graph, GraphModule, Node
 from fx_interface.backend import CompiledGraph
 from fx_interface.torch_internals.graph_source import release_source
 from fx_interface.torch_internals.modes import restored
+from fx_interface.torch_internals.torch_state import saved_tensors_are_watched
 
 Rehearsal: TypeAlias = Callable[[Sequence[Any], Sequence[int]], None]
 """Runs on the inputs, those at the given positions copied, and raises what the graph would raise."""
@@ -32,7 +33,7 @@ def rehearsing(run: CompiledGraph) -> Rehearsal:
     """Rehearse by a call of ``run``, which must do nothing that outlasts it but to its inputs and torch's modes."""
 
     def rehearse(inputs: Sequence[Any], written: Sequence[int]) -> None:
-        if torch._C._autograd._top_saved_tensors_default_hooks(True) is not None:
+        if saved_tensors_are_watched():
             return  # the program would see what is saved twice
         given = stand_ins(inputs, written)
         if given is not None:

@@ -60,6 +60,11 @@ def set_saved_tensors_hooks_refusal(words: str | None) -> None:
         _C._autograd._saved_tensors_hooks_disable(words)
 
 
+def saved_tensors_are_watched() -> bool:
+    """Whether a program has hooks on what autograd saves, as a checkpoint does."""
+    return _C._autograd._top_saved_tensors_default_hooks(True) is not None
+
+
 FACTS: Final[tuple[Fact, ...]] = (
     Fact("grad_mode", torch.is_grad_enabled, setter=_C._set_grad_enabled),
     Fact("inference_mode", torch.is_inference_mode_enabled),

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import torch
+
 from dynamo_capture.foundation.errors import DataDependent, GraphBreak, NotConstant, UserRaise
 from dynamo_capture.foundation.known_objects import items_in_order
 from dynamo_capture.frames.frame import break_of
@@ -123,7 +125,9 @@ def call_region(
     pure = not any(body.outside or body.draws or body.may_fail for body in bodies)
     if any(body.speaks for body in bodies):
         outer.speak()
-    made = outer.call("call_function", target, (*held, *args), options, spec, where, pure=pure)
+    saves = torch.is_grad_enabled()
+    given = (*held, *args)
+    made = outer.call("call_function", target, given, options, spec, where, pure=pure, saves=saves)
     if any(body.may_fail for body in bodies):
         outer.fail(made, behind=outer.lasts)
     return made

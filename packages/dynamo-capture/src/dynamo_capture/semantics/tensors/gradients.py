@@ -50,6 +50,7 @@ def grad(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
         tx.tensors.spec_tree(described, values),
         tx.where(),
         pure=True,
+        saves=True,
     )
     return tx.tensors.result_of(node, described, values)
 

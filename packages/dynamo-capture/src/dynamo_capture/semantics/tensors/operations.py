@@ -254,6 +254,7 @@ class Operations(Outcomes):
             spec,
             tx.where(),
             pure=outcome.is_pure and not is_users,
+            saves=outcome.may_save,
         )
         failing = self._note_data(node, made) or outcome.may_fail
         if failing or may_be_refused([tensors[index] for index in outcome.written], tensors):

@@ -81,6 +81,11 @@ class Outcome:
         """Whether the operation need not run if nothing uses its result."""
         return not (self.writes or self.draws or self.may_fail)
 
+    @property
+    def may_save(self) -> bool:
+        """Whether autograd may save tensors for a backward of the operation. A view saves none."""
+        return any(made.meta.requires_grad and made.view_of is None for made in new_tensors(self.result))
+
 
 class ResultSequence:
     __slots__ = ("cls", "items")

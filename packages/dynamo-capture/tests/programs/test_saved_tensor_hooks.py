@@ -1,0 +1,165 @@
+"""Hooks on saved tensors are called for operations whose results nothing uses, and only they keep those alive."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from torch.autograd.graph import saved_tensors_hooks
+from torch.utils.checkpoint import checkpoint
+
+from dynamo_capture import optimize
+
+
+class Cubed(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        ctx.save_for_backward(x)
+        return x**3
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Tensor:  # type: ignore[override]
+        (x,) = ctx.saved_tensors
+        return 3 * x * x * gradient
+
+
+def product(x: Tensor, y: Tensor) -> Tensor:
+    _ = x * y
+    return x + 1
+
+
+def chain(x: Tensor, y: Tensor) -> Tensor:
+    (x.exp() * y.sum()).split(1)
+    return x + 1
+
+
+def last(x: Tensor, y: Tensor) -> None:
+    x.sin()
+
+
+def of_inputs_without_history(x: Tensor, y: Tensor) -> Tensor:
+    _ = y * y
+    with torch.no_grad():
+        _ = x * x
+    return x + 1
+
+
+def overwritten(x: Tensor, y: Tensor) -> Tensor:
+    z = x * 2
+    z = x.sin() if z.dim() == 1 else z
+    return x + 1
+
+
+def custom(x: Tensor, y: Tensor) -> Tensor:
+    Cubed.apply(x)
+    return x + 1
+
+
+def run_again(x: Tensor, y: Tensor) -> Tensor:
+    checkpoint(torch.sin, x * 3, use_reentrant=False)
+    return x + 1
+
+
+def differentiated(x: Tensor, y: Tensor) -> Tensor:
+    torch.autograd.grad((x * x).sum(), x)
+    return x + 1
+
+
+def mapped(x: Tensor, y: Tensor) -> Tensor:
+    torch.vmap(torch.sin)(x)
+    return x + 1
+
+
+FUNCTIONS = (
+    product,
+    chain,
+    last,
+    of_inputs_without_history,
+    overwritten,
+    custom,
+    run_again,
+    differentiated,
+    mapped,
+)
+
+
+def inside(function: Any) -> Any:
+    def entered(x: Tensor, y: Tensor, hooks: Any) -> Any:
+        doubled = x * 2
+        with hooks:
+            result = function(x, y)
+        return result, doubled * x
+
+    return entered
+
+
+def around(function: Any) -> Any:
+    def called(x: Tensor, y: Tensor, hooks: Any) -> Any:
+        with hooks:
+            return function(x, y)
+
+    return called
+
+
+def seen(program: Any, watched: bool) -> list[Any]:
+    log: list[Any] = []
+
+    def pack(tensor: Tensor) -> Tensor:
+        log.append(("pack", tensor.detach().clone().tolist()))
+        return tensor
+
+    def unpack(tensor: Tensor) -> Tensor:
+        log.append("unpack")
+        return tensor
+
+    x = torch.tensor([0.5, -2.0], requires_grad=True)
+    program(x, torch.tensor([3.0, 4.0]), saved_tensors_hooks(pack, unpack) if watched else nullcontext())
+    return log
+
+
+@pytest.mark.parametrize("entered", [False, True], ids=["around", "inside"])
+@pytest.mark.parametrize("first", [False, True])
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.__name__)
+def test_what_nothing_uses_is_saved_where_hooks_watch(function: Any, first: bool, entered: bool) -> None:
+    compiled = optimize("eager")(inside(function)) if entered else around(optimize("eager")(function))
+    plain = inside(function) if entered else around(function)
+    for watched in (first, not first, first, not first):
+        assert seen(compiled, watched) == seen(plain, watched)
+
+
+def test_without_hooks_what_nothing_uses_is_not_computed() -> None:
+    graphs = []
+
+    def backend(module: torch.fx.GraphModule, example_inputs: Any) -> Any:
+        graphs.append([node.target for node in module.graph.nodes if node.op.startswith("call")])
+        return module.forward
+
+    x, y = torch.ones(2, requires_grad=True), torch.ones(2)
+    compiled = optimize(backend)(product)
+    compiled(x, y)
+    with saved_tensors_hooks(lambda tensor: tensor, lambda tensor: tensor):
+        compiled(x, y)
+        compiled(x, y)
+    compiled(x, y)
+    assert [len(calls) for calls in graphs] == [1, 2]
+
+
+def test_a_graph_without_unused_operations_is_used_with_hooks_too() -> None:
+    graphs = []
+
+    def backend(module: torch.fx.GraphModule, example_inputs: Any) -> Any:
+        graphs.append(module)
+        return module.forward
+
+    def function(x: Tensor) -> Tensor:
+        first, _ = (x * x).split(1)
+        return first
+
+    compiled, x = optimize(backend)(function), torch.ones(2, requires_grad=True)
+    compiled(x)
+    with saved_tensors_hooks(lambda tensor: tensor, lambda tensor: tensor):
+        compiled(x)
+    assert len(graphs) == 1
