@@ -172,6 +172,18 @@ class Tensors(Protocol[V]):
     def nested_input(self, real: Any, source: Source) -> Any:
         """An existing nested tensor."""
 
+    chooses: bool
+    """Whether there are objects that data choose."""
+
+    def of_chosen(self, chosen: Any) -> Any:
+        """A tensor equal to one that data choose, at this point."""
+
+    def chosen_attribute(self, chosen: Any, name: str) -> V:
+        """An attribute of an object that data choose."""
+
+    def chosen_method(self, chosen: Any, name: str, args: list[V], kwargs: dict[str, V]) -> V:
+        """A call of a method of an object that data choose."""
+
     def as_class(self, owner: Any, cls: type, *, followed: bool = ...) -> Any:
         """Another tensor, of that class, with the same memory and history."""
 

@@ -334,6 +334,11 @@ def compared_by(function: Any, *item: Any) -> Any:
     return made(*item) if item else made
 
 
+def choose(condition: Any, yes: Any, no: Any) -> Any:
+    """The one that ``max`` or ``min`` of tensors has kept."""
+    return yes if condition else no
+
+
 def run_again(
     error: BaseException,
     code: types.CodeType,

@@ -33,6 +33,7 @@ from dynamo_capture.values.operator_methods import (
     own_method,
 )
 from dynamo_capture.values.tensors.array import ArrayValue
+from dynamo_capture.values.tensors.chosen import ChosenValue
 from dynamo_capture.values.tensors.nested import RaggedSize
 from fx_interface.symbols import Relation, RelationOp
 
@@ -74,6 +75,8 @@ def compare(tx: Context, symbol: str, lhs: Value, rhs: Value) -> Value:
         own = tx.calls.special(lhs, left, [rhs])
         if not (isinstance(own, Const) and own.value is NotImplemented):
             return own
+    if isinstance(lhs, ChosenValue) or isinstance(rhs, ChosenValue):
+        return tx.tensors.call_function(function, [lhs, rhs], {})
     if isinstance(lhs, TensorValue) or isinstance(rhs, TensorValue):
         other = rhs if isinstance(lhs, TensorValue) else lhs
         if isinstance(other, ObjectValue) and tx.attributes.overrides(other, right):

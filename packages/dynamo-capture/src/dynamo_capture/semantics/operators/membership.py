@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 
+from dynamo_capture.semantics.tensors.content.choices import is_open
 from dynamo_capture.semantics.tensors.content.data_numbers import truth_of
 from dynamo_capture.values import FALSE, TRUE, ListValue, TensorValue, TupleValue, Value, boolean
 from dynamo_capture.values.base import Context
@@ -31,7 +32,7 @@ def _by_data(tx: Context, owner: Value, item: Value) -> Value | None:
     if not isinstance(owner, (ListValue, TupleValue)) or owner.python_type() not in (list, tuple):
         return None
     parts = owner.unpack(tx)
-    if not any(_is_open(value) for value in (item, *parts)) or len(parts) > _MOST_TENSORS:
+    if not any(is_open(value) for value in (item, *parts)) or len(parts) > _MOST_TENSORS:
         return None
     if not all(isinstance(value, TensorValue) or tx.is_constant(value) for value in (item, *parts)):
         return None
@@ -40,7 +41,7 @@ def _by_data(tx: Context, owner: Value, item: Value) -> Value | None:
         if tx.operators.same(part, item):
             return TRUE
         equal = tx.operators.compare("==", part, item)
-        if isinstance(equal, TensorValue) and _is_open(equal):
+        if isinstance(equal, TensorValue) and is_open(equal):
             open_ones.append(equal)
         elif tx.truth(equal):
             return TRUE
@@ -52,10 +53,3 @@ def _by_data(tx: Context, owner: Value, item: Value) -> Value | None:
         total = tx.tensors.call_function(torch.logical_or, [total, one], {})
     assert isinstance(total, TensorValue)
     return truth_of(tx, total)
-
-
-def _is_open(value: Value) -> bool:
-    """Whether it is a plain tensor of one element, of which the trace does not know the content."""
-    if not isinstance(value, TensorValue) or value.content is not None or value.meta.cls is not torch.Tensor:
-        return False
-    return all(isinstance(size, int) and size == 1 for size in value.meta.spec.sizes)

@@ -42,6 +42,7 @@ from dynamo_capture.values.operator_methods import (
     check_metaclass,
 )
 from dynamo_capture.values.tensors.array import ArrayValue
+from dynamo_capture.values.tensors.chosen import ChosenValue
 from dynamo_capture.values.tensors.floating import RuntimeFloat
 from fx_interface.symbols import Expr, Relation
 
@@ -55,6 +56,7 @@ _SYMBOLIC: dict[str, Callable[[Any, Any], Any]] = {
 
 _NOT_NUMBERS = (SequenceValue, DictValue, SetValue, ObjectValue, Const)
 _SEQUENCES = (list, tuple, str, bytes, bytearray, collections.deque)
+_TENSORS = (TensorValue, ChosenValue)
 _REMAINDERS = (operator.mod, operator.imod)
 
 
@@ -81,8 +83,8 @@ class Operators:
             check_metaclass(self._tx, lhs.value, row.left, row.plain and BINARY[row.plain].left)
             check_metaclass(self._tx, rhs.value, row.right, row.plain and BINARY[row.plain].right)
             return self._tx.known(self._tx.fold(lambda: row.function(lhs.value, rhs.value)))
-        if isinstance(lhs, TensorValue) or isinstance(rhs, TensorValue):
-            in_place = isinstance(lhs, (TensorValue, ListValue))
+        if isinstance(lhs, _TENSORS) or isinstance(rhs, _TENSORS):
+            in_place = isinstance(lhs, (*_TENSORS, ListValue))
             function = row.function if row.plain is None or in_place else BINARY[row.plain].function
             check_named(symbol, lhs, rhs)
             if not (isinstance(lhs, ObjectValue) or isinstance(rhs, ObjectValue)):
@@ -239,7 +241,7 @@ class Operators:
         function, name = UNARY[symbol]
         if isinstance(value, ArrayValue):
             return self._tx.arrays.call_function(function, [value], {})
-        if isinstance(value, TensorValue):
+        if isinstance(value, _TENSORS):
             return self._tx.tensors.call_function(function, [value], {})
         if isinstance(value, RuntimeFloat) and value.is_unread and symbol != "~":
             return value if symbol == "+" else floats.negated(self._tx, value)
@@ -273,6 +275,12 @@ class Operators:
         """``lhs is rhs``."""
         if lhs is rhs:
             return True
+        for value, another in ((lhs, rhs), (rhs, lhs)):
+            if isinstance(value, ChosenValue):
+                answers = {self.same(one, another) for one in (value.yes, value.no)}
+                if len(answers) > 1:
+                    raise value.unknown("comparing with `is`")
+                return answers.pop()
         for value in (lhs, rhs):
             if isinstance(value, ObjectValue):
                 self._tx.attributes.guard_type(value)

@@ -28,6 +28,7 @@ from dynamo_capture.values.base import Context
 from dynamo_capture.values.operator_methods import (
     BINARY,
 )
+from dynamo_capture.values.tensors.chosen import ChosenValue
 
 TEXTS = (str, bytes, bytearray)
 _EMPTY = (list, tuple, dict, set, frozenset)
@@ -90,6 +91,8 @@ def _sample(value: Value, as_index: bool = True) -> tuple[Any] | None:
 def check_named(symbol: str, *operands: Value) -> None:
     """End the graph where torch is given a container of another class than Python's: its refusal names the class."""
     for operand in operands:
+        if isinstance(operand, ChosenValue):  # whose candidates' forms are compared
+            continue
         cls = operand.python_type()
         plain = (tuple, list, dict, set)
         is_container = isinstance(operand, (SequenceValue, DictValue, SetValue)) or issubclass(cls, plain)

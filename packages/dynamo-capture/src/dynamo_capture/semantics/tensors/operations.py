@@ -119,6 +119,8 @@ class Operations(Outcomes):
         self.trained: set[Node] = set()
         """Nodes of tensors that have come to require grad by what was written to them."""
         self.state = State()
+        self.stand_ins: list[TensorValue] = []
+        """Copies of what data choose, which may be read only."""
         self.emptied = False
         """Whether the program has emptied the storage of an existing tensor."""
 
@@ -296,6 +298,7 @@ class Operations(Outcomes):
         if outcome.writes or outcome.updates:
             known = outcome.written or outcome.updates
             changed = (*outcome.written, *(index for index, _ in outcome.updates))
+            self._check_read_only([tensors[index] for index in changed] if known else tensors)
             check_not_hooked(tx, [tensors[index] for index in changed] if known else None)
         if outcome.draws:
             tx.output.draw()
@@ -304,6 +307,12 @@ class Operations(Outcomes):
             contents.forget(tensors)
             count_writes(tx, [tensors[index] for index in outcome.written])
             tx.inference.counts.clear()
+
+    def _check_read_only(self, written: list[TensorValue]) -> None:
+        """A graph break where what is written to stands for a tensor that data choose."""
+        memories = {id(one.memory) for one in self.stand_ins}
+        if any(id(tensor.memory) in memories for tensor in written):
+            raise GraphBreak("CAP201", "a write: data choose to which object")
 
     def _note_leaves(self, outcome: Outcome, tensors: list[TensorValue]) -> None:
         """The program may ask for gradients of a tensor that it makes here, which not every backend can hand on."""

@@ -7,6 +7,7 @@ import sys
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.semantics.numbers import floats
 from dynamo_capture.semantics.registry import handles
+from dynamo_capture.semantics.tensors.content.choices import choose
 from dynamo_capture.values import NONE, Const, SymValue, Value, is_none, size_value
 from dynamo_capture.values.base import Context
 from fx_interface.symbols import Expr, maximum, minimum
@@ -50,7 +51,11 @@ def _better(
     chosen = floats.extreme(tx, symbol, best[1], item) if is_none(key) else None
     if chosen is not None:
         return chosen, chosen
-    return ranked if tx.truth(tx.operators.compare(symbol, ranked[0], best[0])) else best
+    answer = tx.operators.compare(symbol, ranked[0], best[0])
+    rank, one = (choose(tx, answer, mine, theirs) for mine, theirs in zip(ranked, best, strict=True))
+    if rank is not None and one is not None:
+        return (one if is_none(key) else rank), one
+    return ranked if tx.truth(answer) else best
 
 
 def _symbolic_extreme(items: list[Value], symbol: str) -> Value | None:

@@ -1,0 +1,13 @@
+"""What data choose, when the graph has run."""
+
+from __future__ import annotations
+
+from dynamo_capture.codegen.reconstruct import Reconstruction, makes
+from dynamo_capture.runtime import replacement_calls
+from dynamo_capture.values.tensors.chosen import ChosenValue
+
+
+@makes(ChosenValue)
+def choice(to: Reconstruction, value: ChosenValue) -> None:
+    """One of two objects."""
+    to.call(replacement_calls.choose, lambda: to.push_all([value.condition, value.yes, value.no]), 3)

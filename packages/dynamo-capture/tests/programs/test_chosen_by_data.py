@@ -1,0 +1,177 @@
+"""``max`` and ``min`` of tensors by Python's builtins: data choose which object they give."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+A, B, C = torch.tensor([2.0]), torch.tensor([3.0]), torch.tensor([2.5])
+ORDERS = [(A, B, C), (B, A, C), (C, B, A), (A, A.clone(), A.clone()), (A, torch.tensor([float("nan")]), B)]
+
+
+class Box:
+    """Something to keep tensors in."""
+
+    def __init__(self):
+        self.best = None
+
+
+@pytest.mark.parametrize("extreme", [max, min])
+def test_the_chosen_object_leaves_the_graph_as_itself(whole, extreme):
+    def f(x, y, z):
+        best = extreme(x, y, z)
+        return best, [best, extreme((y, z))], best.shape, best.dtype
+
+    whole(f, *ORDERS, graphs=1)
+
+
+def test_what_is_made_inside_is_chosen_among(whole):
+    def f(x, y, z):
+        sums = [x.sum(), y.sum() * 2, (x * z).sum()]
+        return max(sums) * 2 + x, min(sums, key=lambda one: -one), max(sums).item()
+
+    whole(f, *ORDERS, graphs=1)
+
+
+def test_a_chosen_tensor_is_an_operand_of_what_only_reads_it(whole):
+    def f(x, y, z):
+        best = max(x, y)
+        kept = torch.stack([best, z]) - best + torch.sin(best)
+        return kept.add_(best), best is None, -best, best > x, isinstance(best, torch.Tensor), best.dim()
+
+    whole(f, *ORDERS, graphs=1)
+
+
+def test_writes_to_what_was_chosen_among_are_seen(whole):
+    def f(x, y, z):
+        best = max(x, y)
+        before = best * 1
+        x.add_(10)
+        y.mul_(3)
+        return before, best * 1, best
+
+    whole(f, *ORDERS, graphs=1)
+
+
+def test_writes_to_the_chosen_one_reach_it(same):
+    def f(x, y, z):
+        best = max(x, y)
+        w = x * 2
+        best.add_(1)
+        best += z
+        return w, x, y, best
+
+    same(f, *ORDERS)
+
+
+def test_views_of_the_chosen_one_show_its_memory(same):
+    def f(x, y, z):
+        view = max(x, y).view(1, 1)
+        view.mul_(5)
+        return x, y, view, max(x, y)[0], max(x, y).detach()
+
+    same(f, *ORDERS)
+
+
+def test_what_asks_which_object_it_is_gets_the_answer(same):
+    def f(x, y, z):
+        best = max(x, y)
+        return best is x, best is y, best is z, {id(x): 1}.get(id(best)), x * 2
+
+    same(f, *ORDERS)
+
+
+def test_the_gradient_goes_to_the_chosen_one_alone(same):
+    def f(x, y, z):
+        return max((x * 2).sum(), (y / 3).sqrt().sum(), z.sum())
+
+    for x, y, z in ORDERS[:4]:
+        leaves = [x.clone().requires_grad_(), y.clone().requires_grad_(), z.clone()]
+        same(f, leaves, graphs=1)
+        same(lambda x, y, z: (f(x, y, z) * x).exp(), leaves)
+        fast = same.capture
+        assert fast is not None
+
+
+def test_without_gradients_leaves_are_operands(whole):
+    def f(x, y):
+        with torch.no_grad():
+            return max(x, y) * 3
+
+    leaf = B.clone().requires_grad_()
+    whole(f, (A, leaf), (leaf, A), (B.clone() + 1, leaf))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_a_number_is_one_of_two(whole, dtype):
+    def f(x, norm):
+        scale = min(1.0, 0.7 / (norm + 1e-6))
+        x.mul_(scale)
+        return x * max(norm, 1e-3), x / max(2, norm), scale - x
+
+    x = torch.arange(6.0, dtype=dtype) / 7
+    norms = [torch.tensor(n, dtype=dtype) for n in (0.1, 0.7, 5.0, float("nan"), float("inf"))]
+    whole(f, *[(x, n) for n in norms], graphs=1)
+
+
+def test_a_number_beside_other_dtypes_is_not_made_a_tensor(same):
+    def f(x, norm):
+        return x * min(0.1, norm), torch.full((2,), 1.0).sum() + x.sum()
+
+    for dtype in (torch.float16, torch.int64, torch.float64):
+        x = torch.arange(6).to(dtype)
+        same(f, (x, torch.tensor(0.01)), (x, torch.tensor(2.0)))
+
+
+def test_forms_that_differ_are_chosen_and_not_computed_with(same):
+    def f(x, y):
+        best = max(x, y)
+        return best * 2, best.shape
+
+    same(f, (torch.tensor(1.0), torch.tensor([2.0])), (torch.tensor(3.0), torch.tensor([2.0])))
+    same(f, (torch.tensor(1.0), torch.tensor(2)), (torch.tensor(3.0), torch.tensor(2)))
+
+
+def test_several_elements_are_refused_as_in_python(same):
+    def f(x, y):
+        try:
+            return max(x, y)
+        except RuntimeError as error:
+            return str(error), max(x, key=lambda row: row.sum())
+
+    same(f, (torch.ones(2), torch.zeros(2)), (torch.ones(2, 2), torch.zeros(2, 2)))
+    same(lambda x: max(x, x), (torch.ones(2),))
+
+
+def test_a_key_of_data_chooses_among_objects(whole):
+    def f(x, y, z, box):
+        rows = [[x, "x"], [y, "y"], [z, "z"]]
+        box.best = max(rows, key=lambda row: row[0])
+        rows[0].append(1)
+        return box.best, rows
+
+    whole(f, *[(*order, Box()) for order in ORDERS], graphs=1)
+
+
+def test_the_program_goes_on_with_what_was_chosen(same):
+    def f(x, y, z):
+        name = max([(x, torch.sin), (y, torch.cos)], key=lambda pair: pair[0])
+        return name[1](z)
+
+    same(f, *ORDERS)
+
+
+def test_a_chosen_object_crosses_a_break(same, unknown):
+    def f(x, y, z):
+        best = min(x, y)
+        unknown(z)
+        return best * 2, best
+
+    same(f, *ORDERS)
+
+
+def test_in_a_comparison_of_a_chosen_tensor_decides(same):
+    def f(x, y, z):
+        return z + 1 if max(x, y) > z else z - 1
+
+    same(f, *ORDERS)
