@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy
 import torch
 
@@ -183,3 +185,30 @@ def test_a_number_of_an_object_that_ends_no_graph_is_no_constant():
         module.scale.fill_(n)
         assert torch.equal(compiled(X), module(X))
     assert len(made) == 1
+
+
+def _placed(x, kinds):
+    """Where in a prompt which kind of token begins and ends, as models with images count positions."""
+    rows = []
+    for row in kinds:
+        groups = []
+        for kind, group in itertools.groupby(enumerate(row.tolist()), lambda pair: pair[1]):
+            found = list(group)
+            groups.append(torch.arange(found[-1][0] + 1 - found[0][0]) + kind)
+        rows.append(torch.cat(groups))
+    return torch.stack(rows) + x.sum()
+
+
+def test_a_long_row_of_kinds(same):
+    first = torch.tensor([[0, 0, 1, 1, 1, 0] * 20, [0] * 119 + [1]])
+    made, backend = _count_graphs()
+    compiled = optimize(backend, fullgraph=True)(_placed)
+    for kinds in (first, first.flip(0), first):
+        assert torch.equal(compiled(X, kinds), _placed(X, kinds))
+    assert len(made) == 2
+    same(_placed, *[(X, kinds) for kinds in (first, first.flip(0), first[:, :100])])
+
+
+def test_contents_that_are_too_long_are_not_read(same):
+    kinds = torch.zeros(2, 600, dtype=torch.int64)
+    same(_placed, (X, kinds), (X, kinds + 1))

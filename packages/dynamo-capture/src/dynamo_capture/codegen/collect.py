@@ -14,6 +14,7 @@ from dynamo_capture.values import (
     CellValue,
     Const,
     NullValue,
+    OpenText,
     SourcedConst,
     SymValue,
     TensorValue,
@@ -55,7 +56,8 @@ class Collector:
             elif isinstance(value, RuntimeFloat):
                 self.nodes[self._tx.output.use(value.tensor().node)] = None
             return
-        if isinstance(value, Const) or kind is NullValue:
+        is_open = isinstance(value, OpenText) and value.is_unread
+        if (isinstance(value, Const) and not is_open) or kind is NullValue:
             new = self._tx.new_class(value.value) if isinstance(value, Const) else None
             if new is not None:
                 self.visit(new)

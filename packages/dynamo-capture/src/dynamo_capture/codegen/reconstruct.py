@@ -19,6 +19,7 @@ from dynamo_capture.values import (
     Const,
     NullValue,
     ObjectValue,
+    OpenText,
     SourcedConst,
     TensorMeta,
     TensorValue,
@@ -101,7 +102,7 @@ class Reconstruction:
         if isinstance(value, (SourcedConst, RuntimeFloat)) and value.is_unread:
             self._push_unread(value)
             return
-        if isinstance(value, Const):
+        if isinstance(value, Const) and not (isinstance(value, OpenText) and value.is_unread):
             new = self.tx.new_class(value.value)
             if new is not None:
                 self.push(new)

@@ -34,7 +34,7 @@ from dynamo_capture.values.iteration.iterators import (
     ZipIterator,
 )
 from dynamo_capture.values.numbers.integers import SymValue
-from dynamo_capture.values.numbers.text import TextValue
+from dynamo_capture.values.numbers.text import OpenText, TextValue
 from dynamo_capture.values.objects.instances import IndexIterator, ObjectIterator, ObjectValue
 from dynamo_capture.values.opaque import OpaqueValue
 from dynamo_capture.values.partial import KeyValue, PartialValue
@@ -88,6 +88,7 @@ __all__ = [
     "TensorMeta",
     "TensorValue",
     "TextValue",
+    "OpenText",
     "TupleValue",
     "Value",
     "ZipIterator",

@@ -13,6 +13,7 @@ from dynamo_capture.values import (
     DictValue,
     DictView,
     ListValue,
+    OpenText,
     SetValue,
     SliceValue,
     SymRange,
@@ -128,9 +129,9 @@ def function_dict(to: Reconstruction, value: FunctionDictValue) -> None:
     to.emitter.load_attr("__dict__")
 
 
-@makes(TextValue)
-def text(to: Reconstruction, value: TextValue) -> None:
-    """Strings that tensors are part of."""
+@makes(TextValue, OpenText)
+def text(to: Reconstruction, value: TextValue | OpenText) -> None:
+    """Strings that tensors or sizes are part of."""
     parts = [part for piece, conversion in value.pieces for part in (piece, Const(conversion))]
     to.call(replacement_calls.joined, lambda: to.push_all(parts), len(parts))
 

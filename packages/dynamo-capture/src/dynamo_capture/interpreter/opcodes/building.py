@@ -20,6 +20,7 @@ from dynamo_capture.values import (
     IteratorValue,
     ListValue,
     ObjectValue,
+    OpenText,
     SequenceValue,
     SetValue,
     SliceValue,
@@ -32,6 +33,7 @@ from dynamo_capture.values import (
 from dynamo_capture.values.base import Context
 from dynamo_capture.values.numbers.condition import DataCondition
 from dynamo_capture.values.tensors.tensor import PLAIN_CLASSES
+from fx_interface.symbols import Expr
 
 
 @opcode("BUILD_TUPLE")
@@ -68,12 +70,17 @@ def build_const_key_map(frame: Frame, step: Step) -> None:
 @opcode("BUILD_STRING")
 def build_string(frame: Frame, step: Step) -> None:
     values = frame.pop_n(step.arg)
-    if any(isinstance(value, TextValue) for value in values):
-        pieces = [value.pieces if isinstance(value, TextValue) else [(value, None)] for value in values]
-        frame.stack.append(TextValue([piece for part in pieces for piece in part]))
+    if any(isinstance(value, (TextValue, OpenText)) for value in values):
+        pieces = [piece for value in values for piece in _pieces(value)]
+        from_data = any(isinstance(value, TextValue) for value in values)
+        frame.stack.append(TextValue(pieces) if from_data else OpenText(frame.tx, pieces))
         return
     parts = [frame.tx.constant(part) for part in values]
     frame.stack.append(Const("".join(parts)))
+
+
+def _pieces(value: Value) -> list[tuple[Value, int | None]]:
+    return value.pieces if isinstance(value, (TextValue, OpenText)) else [(value, None)]
 
 
 @opcode("BUILD_SLICE")
@@ -265,8 +272,9 @@ def _converted(frame: Frame, value: Value, conversion: int) -> Value:
 
 
 def _text_at_run_time(frame: Frame, value: Value, conversion: int) -> Value | None:
-    """A text that only the content of a tensor tells; CPython 3.13 formats it once more, as it is."""
-    if isinstance(value, TextValue) and conversion < 2:
+    """A text that only the content of a tensor tells, or that sizes are part of; CPython 3.13 formats it once more, as
+    it is."""
+    if isinstance(value, (TextValue, OpenText)) and conversion < 2:
         return value
     frame.tx.tensors.check_special(value, "__format__", "__str__", "__repr__")
     if type(value) is TensorValue and value.meta.cls not in PLAIN_CLASSES:
@@ -274,7 +282,10 @@ def _text_at_run_time(frame: Frame, value: Value, conversion: int) -> Value | No
     if isinstance(value, TensorValue) and _has_plain_text(value, conversion):
         kept = value.call_method(frame.tx, "detach", [], {}).call_method(frame.tx, "clone", [], {})
         return TextValue([(kept, conversion)])
-    return TextValue([(value, conversion)]) if _is_from_data(frame, value) else None
+    if _is_from_data(frame, value):
+        return TextValue([(value, conversion)])
+    is_open = isinstance(value, SymValue) and isinstance(frame.tx.env.simplify(value.expr), Expr)
+    return OpenText(frame.tx, [(value, conversion)]) if is_open else None
 
 
 def _is_from_data(frame: Frame, value: Value) -> bool:

@@ -14,7 +14,7 @@ from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.foundation.known_objects import LIBRARIES, is_immutable
 from dynamo_capture.guard_kinds.classes import InstanceIs, SubclassIs
 from dynamo_capture.semantics.registry import handles
-from dynamo_capture.values import Const, ObjectValue, OpaqueValue, TensorValue, Value, boolean
+from dynamo_capture.values import Const, ObjectValue, OpaqueValue, OpenText, TensorValue, Value, boolean
 from dynamo_capture.values.base import Context
 from dynamo_capture.values.opaque import WeakProxy
 
@@ -31,8 +31,7 @@ def is_instance(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Val
         value = value.referent  # whose ``__class__`` the proxy shows
     if isinstance(value, ObjectValue):
         tx.attributes.guard_type(value)
-    known = isinstance(value, Const) and not value.is_open
-    cls = type(value.value) if known else value.python_type()  # type: ignore[attr-defined]
+    cls = value.python_type()
     if isinstance(value, (Const, ObjectValue, OpaqueValue)) and not _is_told_by_class(cls, wanted):
         _check_class_is_shown(tx, cls)
     tx.attributes.guard_bases(cls)
@@ -73,7 +72,7 @@ def _any_of(tx: Context, value: Value, wanted: Any) -> bool:
 
 
 def _answer(tx: Context, value: Value, cls: type, wanted: Any) -> bool:
-    if isinstance(value, Const) and not value.is_open:
+    if isinstance(value, Const) and not value.is_open and not isinstance(value, OpenText):
         return tx.fold(lambda: isinstance(value.value, wanted))
     if isinstance(value, ObjectValue) and value.real is not None:
         return tx.fold(lambda: isinstance(value.real, wanted))

@@ -15,6 +15,7 @@ from dynamo_capture.foundation.known_objects import PLAIN
 from dynamo_capture.runtime.replacement_calls import builtin_base
 from dynamo_capture.semantics.registry import handles
 from dynamo_capture.values import (
+    BuiltinMethod,
     Const,
     DictValue,
     FunctionValue,
@@ -29,6 +30,7 @@ from dynamo_capture.values import (
     is_opaque,
 )
 from dynamo_capture.values.base import Context
+from dynamo_capture.values.objects.instance_dict import InstanceDictValue
 
 _Memo = dict[int | tuple[str, int], Value]
 """The copies of objects, by identity, and for each memory the tensor that was copied."""
@@ -61,13 +63,11 @@ def shallow_copy(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Va
         has_own = tx.attributes.has_special(value, "__copy__") and not tx.attributes.withdraws(
             value, "__copy__"
         )
-        if has_own or not _copies_by_dict(tx, value.cls):
+        if has_own or not (_copies_by_dict(tx, value.cls) and _answers_as_its_class(tx, value)):
             raise GraphBreak("CAP230", f"copy.copy() of {value.describe()}")
     if isinstance(value, ObjectValue) and value.base is None:
         made = ObjectValue(value.cls)
-        members = value.get_attr(tx, "__dict__")
-        assert isinstance(members, DictValue)
-        made.attrs.update({name: tx.force(entry[1]) for name, entry in members.all_entries(tx).items()})
+        _fill(tx, made, {name: tx.force(item) for name, item in _members(tx, value).items()})
         return made
     raise GraphBreak("CAP230", f"copy.copy() of {value.describe()}")
 
@@ -142,14 +142,10 @@ _OF_TUPLES = ("__getnewargs__", "__getnewargs_ex__")
 
 
 def _copies_by_dict(tx: Context, cls: type) -> bool:
-    """Whether copying an instance means copying its ``__dict__``; it is asked for some methods that it lacks, too."""
+    """Whether copying an instance means copying its ``__dict__``, as far as the class says."""
     if builtin_base(cls) is not object or cls.__dictoffset__ == 0:
         return False
     in_class = tx.attributes.in_class
-    if any(
-        isinstance(in_class(cls, name), types.FunctionType) for name in ("__getattribute__", "__getattr__")
-    ):
-        return False
     if any(
         in_class(cls, name) is not fx_guards.class_lookup(object, name)
         for name in (*_OF_OBJECTS, *_OF_TUPLES)
@@ -162,6 +158,43 @@ def _copies_by_dict(tx: Context, cls: type) -> bool:
     if "__slotnames__" not in vars(cls):
         tx.effects.deferred(copyreg._slotnames, [Const(cls)], {})  # type: ignore[attr-defined]
     return True
+
+
+_ASKED = ("__reduce_ex__", "__reduce__", "__getstate__")
+
+
+def _is_asked(tx: Context, cls: type) -> bool:
+    """Whether the program answers when an object is asked for what it may lack."""
+    names = ("__getattribute__", "__getattr__")
+    return any(isinstance(tx.attributes.in_class(cls, name), types.FunctionType) for name in names)
+
+
+def _answers_as_its_class(tx: Context, value: ObjectValue, *absent: str) -> bool:
+    """Whether an object, asked for all that ``copy`` asks for, gives what its class has, and nothing for ``absent``."""
+    if not _is_asked(tx, value.cls):
+        return True
+    if any(tx.attributes.has(value, name) for name in absent):
+        return False
+    found = [(name, value.get_attr(tx, name)) for name in _ASKED]
+    return all(isinstance(x, BuiltinMethod) and x.receiver is value and x.name == name for name, x in found)
+
+
+def _members(tx: Context, value: ObjectValue) -> dict[str, Value]:
+    """What is in the ``__dict__``, which Python reads past ``__getattribute__``."""
+    members = tx.attributes.without_getattr(value, "__dict__")
+    assert isinstance(members, DictValue)
+    return {name: item for name, (_, item) in members.all_entries(tx).items()}
+
+
+def _fill(tx: Context, made: ObjectValue, members: dict[str, Value]) -> None:
+    """Put members into a new object; where there are some, Python asks it how."""
+    if members and _is_asked(tx, made.cls):
+        if tx.attributes.has(made, "__setstate__"):
+            raise GraphBreak("CAP230", f"a copy of {made.describe()} has a __setstate__")
+        found = made.get_attr(tx, "__dict__")
+        if not isinstance(found, InstanceDictValue) or found.owner is not made:
+            raise GraphBreak("CAP230", f"a copy of {made.describe()} has another __dict__")
+    made.attrs.update(members)
 
 
 def _is_plain_tensor(value: TensorValue) -> bool:
@@ -182,11 +215,8 @@ def _deep_copy_object(tx: Context, value: ObjectValue, memo: _Memo) -> Value:
     if isinstance(custom, types.FunctionType):
         memo[id(value)] = copied = tx.inliner.call_function(Const(custom), [value, DictValue({})], {})
         return copied
-    if not _copies_by_dict(tx, value.cls):
+    if not (_copies_by_dict(tx, value.cls) and _answers_as_its_class(tx, value, "__deepcopy__")):
         raise GraphBreak("CAP230", f"copy.deepcopy() of {value.describe()}")
     memo[id(value)] = made = ObjectValue(value.cls)
-    members = value.get_attr(tx, "__dict__")
-    assert isinstance(members, DictValue)
-    for name, (_, item) in members.all_entries(tx).items():
-        made.attrs[name] = _deep_copy(tx, item, memo)
+    _fill(tx, made, {name: _deep_copy(tx, item, memo) for name, item in _members(tx, value).items()})
     return made

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import torch
@@ -36,6 +37,9 @@ def _make_tensor(function: Any) -> Any:
         if args and _nested_tensor(tx, args[0]):
             if isinstance(args[0], TensorValue):
                 return tx.tensors.call_function(function, args, kwargs)
+            joined = _tensor_of_tensors(tx, args[0], kwargs) if len(args) == 1 else None
+            if joined is not None:
+                return joined
             raise GraphBreak(
                 "CAP201", f"torch.{function.__name__}() of a list of tensors reads their content"
             )
@@ -86,6 +90,51 @@ def _tensor_of_numbers(tx: Context, value: Value, kwargs: dict[str, Value]) -> V
     assert isinstance(value, RuntimeFloat)
     options = {"dtype": Const(torch.get_default_dtype()), **given, "copy": TRUE}
     return value.tensor().call_method(tx, "to", [], options)
+
+
+def _tensor_of_tensors(tx: Context, value: Value, kwargs: dict[str, Value]) -> Value | None:
+    """A tensor of a list of tensors without dimensions, perhaps with numbers among them, side by side. None
+    where torch could refuse one, or warn, and for other options."""
+    given = {name: item for name, item in kwargs.items() if not is_none(item)}
+    if not given.keys() <= {"dtype", "device"} or not isinstance(value, (ListValue, TupleValue)):
+        return None
+    items = [tx.force(item) for item in value.items]
+    if tx.tensors.modes or not all(_is_number(item) for item in items):
+        return None
+    dtypes = [item.meta.spec.dtype if isinstance(item, TensorValue) else _dtype_of(item) for item in items]
+    promoted = functools.reduce(torch.promote_types, dtypes)
+    wanted = tx.constant(given["dtype"]) if "dtype" in given else promoted
+    if not all(_holds_all(wanted, dtype) for dtype in dtypes):
+        return None
+    options: dict[str, Value] = {"dtype": Const(wanted)}
+    parts: list[Value] = [
+        item.call_method(tx, "to", [Const(wanted)], {})
+        if isinstance(item, TensorValue)
+        else tx.tensors.call_function(torch.tensor, [item], options)
+        for item in items
+    ]
+    made: Value = tx.tensors.call_function(torch.stack, [ListValue(parts)], {})
+    return made.call_method(tx, "to", [given["device"]], {}) if "device" in given else made
+
+
+def _is_number(item: Value) -> bool:
+    """Whether an item is a number, or a tensor on the CPU with one number and without a history."""
+    if type(item) is TensorValue:
+        spec = item.meta.spec
+        is_plain = item.meta.cls is torch.Tensor and not item.meta.requires_grad
+        return is_plain and not spec.sizes and spec.device.type == "cpu" and not spec.dtype.is_complex
+    return isinstance(item, Const) and not item.varies and type(item.value) in (bool, int, float)
+
+
+def _dtype_of(number: Value) -> torch.dtype:
+    return {bool: torch.bool, int: torch.int64, float: torch.get_default_dtype()}[number.python_type()]
+
+
+def _holds_all(wider: torch.dtype, dtype: torch.dtype) -> bool:
+    """Whether any number of one dtype becomes one of another without a check of its range."""
+    if wider.is_floating_point and not dtype.is_floating_point:
+        return wider is not torch.float16 and dtype is not torch.bool
+    return torch.promote_types(wider, dtype) is wider and (dtype is not torch.bool or wider is torch.bool)
 
 
 def _nested_tensor(tx: Context, value: Value) -> bool:

@@ -30,6 +30,8 @@ from fx_interface.signature import InputKind
 from fx_interface.source import Source
 
 MOST_ELEMENTS = 16
+MOST_DECISIVE = 1024
+"""Elements of an argument that decides: the sizes of many images, which tokens of a prompt are an image's."""
 _DTYPES = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8, torch.bool)
 _FLOATS = (torch.float32, torch.float64, torch.bfloat16, torch.float16)
 
@@ -60,19 +62,23 @@ def decisive(tx: Context) -> list[Source]:
     inputs = {item.node: item for item in tx.output.inputs}
     found: dict[Source, None] = {}
     for node in tx.tensors.state.asked:
-        origins = _origins(tx.output, node, inputs, _DTYPES) or ()
+        origins = _origins(tx.output, node, inputs, _DTYPES, MOST_DECISIVE) or ()
         found.update(dict.fromkeys(one for one in origins if tx.policy.is_argument(one)))
     for node in tx.tensors.state.doubted:
-        origins = _origins(tx.output, node, inputs, (*_DTYPES, *_FLOATS)) or ()
+        origins = _origins(tx.output, node, inputs, (*_DTYPES, *_FLOATS), MOST_ELEMENTS) or ()
         if not any(map(tx.policy.is_argument, origins)):
             found.update(dict.fromkeys(origins))
     return list(found)
 
 
 def _origins(
-    output: GraphOutput, node: Node, inputs: dict[Node, GraphInput], dtypes: Collection[torch.dtype]
+    output: GraphOutput,
+    node: Node,
+    inputs: dict[Node, GraphInput],
+    dtypes: Collection[torch.dtype],
+    most: int,
 ) -> list[Source] | None:
-    """The inputs that a tensor is computed from, if all are small tensors of these dtypes."""
+    """The inputs that a tensor is computed from, if all are tensors of these dtypes with no more elements."""
     if node.graph is not output.graph:
         return None
     found, pending, known = [], [node], {node}
@@ -80,7 +86,7 @@ def _origins(
         current = pending.pop()
         item = inputs.get(current)
         if item is not None and item.kind is not InputKind.SYMBOL:
-            if item.kind is InputKind.PARAMETER or not _is_readable(item.example, dtypes):
+            if item.kind is InputKind.PARAMETER or not _is_readable(item.example, dtypes, most):
                 return None
             found.append(item.source)
         pending.extend(one for one in current.all_input_nodes if one not in known)
@@ -88,21 +94,23 @@ def _origins(
     return found
 
 
-def _is_readable(real: Any, dtypes: Collection[torch.dtype]) -> bool:
+def _is_readable(real: Any, dtypes: Collection[torch.dtype], most: int) -> bool:
     return (
         isinstance(real, torch.Tensor)
         and real.dtype in dtypes
         and not real.requires_grad
         and real.device.type == "cpu"
-        and math.prod(real.shape) <= MOST_ELEMENTS
+        and math.prod(real.shape) <= most
         and real.untyped_storage().nbytes() == real.numel() * real.element_size()
     )
 
 
 def read(tx: Context, tensor: TensorValue, real: torch.Tensor, source: Source) -> None:
     """Take note of the content of an input, if it is one of those; one that differs again and again is not read."""
-    dtypes = (*_DTYPES, *_FLOATS) if tx.policy.is_decisive(source) else _DTYPES
-    if not tensor.meta.spec.is_static or not _is_readable(real, dtypes):
+    is_decisive = tx.policy.is_decisive(source)
+    dtypes = (*_DTYPES, *_FLOATS) if is_decisive else _DTYPES
+    most = MOST_DECISIVE if is_decisive and tx.policy.is_argument(source) else MOST_ELEMENTS
+    if not tensor.meta.spec.is_static or not _is_readable(real, dtypes, most):
         return
     if not tx.policy.is_settled(real, source):
         return
