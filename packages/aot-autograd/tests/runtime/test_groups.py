@@ -118,3 +118,45 @@ def test_a_value_that_was_overwritten_is_not_what_the_program_is_run_again_with(
     assert torch.equal(slope, 2 * x.exp())
     with pytest.raises(RuntimeError, match="AOT301"):
         slope.sum().backward()
+
+
+def _outcomes(function: Any, order: str) -> list[Any]:
+    """What backwards of the results give, one for each digit; of all for ``a``."""
+    torch.manual_seed(0)
+    x = torch.randn(3, 4, requires_grad=True)
+    results = function(x)
+    found: list[Any] = []
+    for which in order:
+        chosen = list(results) if which == "a" else [results[int(which)]]
+        try:
+            found.append(torch.autograd.grad(sum(r.sum() for r in chosen), x)[0].tolist())
+        except RuntimeError as error:
+            found.append("second time" in str(error))
+    return found
+
+
+def _centred(x: torch.Tensor) -> Any:
+    return (x - x.mean(0),)
+
+
+def _centred_beside(x: torch.Tensor) -> Any:
+    return x - x.mean(0), x.exp()
+
+
+def _centred_before(x: torch.Tensor) -> Any:
+    y = x - x.mean(0)
+    return y, y.exp(), x.sin()
+
+
+@pytest.mark.parametrize(
+    ("function", "order"),
+    [
+        (_centred, "00"),
+        (_centred_beside, "00011"),
+        (_centred_beside, "00aa"),
+        (_centred_before, "0010211"),
+        (_centred_before, "0020aa"),
+    ],
+)
+def test_a_backward_that_lets_go_of_nothing_comes_again(compiled: Any, function: Any, order: str) -> None:
+    assert _outcomes(compiled(function), order) == _outcomes(function, order)

@@ -12,8 +12,8 @@ from aot_autograd.joint.backward_effects import opaque_sets
 from aot_autograd.joint.joint import Joint
 from aot_autograd.joint.recomputation import repeat_of
 from aot_autograd.partition import Partitioner
-from aot_autograd.plan import Apart, BackwardPlan, JointPlan, SavedInput, SavedOutput, SavedSource
-from aot_autograd.recording.ancestry import saves_something
+from aot_autograd.plan import Apart, BackwardPlan, JointPlan, SavedInput, SavedOutput, SavedSource, Tangent
+from aot_autograd.recording.ancestry import saving
 from aot_autograd.recording.graphs import (
     Births,
     GraphInput,
@@ -256,9 +256,15 @@ def _backward(
         singular=singular(live, under, len(tangents)),
         effects=opaque_sets(live, under) if len(tangents) > 1 else (),
         read=_read(joint, gradients),
-        frees=bool(saved) or saves_something(r.tensor for r in joint.results.graph if r.tensor is not None),
+        frees=saving(_result_of(joint, tangent) for _, tangent in tangents),
     )
     return graph, plan, extra
+
+
+def _result_of(joint: Joint, tangent: Tangent) -> torch.Tensor:
+    found: torch.Tensor | None = joint.results.graph[tangent.graph_index].tensor
+    assert found is not None, "a gradient arrives at a tensor"
+    return found
 
 
 def _read(joint: Joint, gradients: list[Value]) -> tuple[int, ...]:

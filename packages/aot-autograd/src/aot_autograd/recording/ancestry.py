@@ -47,18 +47,25 @@ def partly_reached(
     return tuple(found)
 
 
-def saves_something(results: Iterable[torch.Tensor]) -> bool:
-    """Whether a node behind the results may have saved a tensor, which a backward lets go of."""
+def saving(results: Iterable[torch.Tensor]) -> tuple[bool, ...]:
+    """For each result whether a node behind it may have saved a tensor, which a backward lets go of."""
+    clear: set[Any] = set()
+    return tuple([_leads_to_a_saving_node(tensor.grad_fn, clear) for tensor in results])
+
+
+def _leads_to_a_saving_node(root: Any, clear: set[Any]) -> bool:
+    """``clear``: nodes that lead to none; more are added if this one is."""
     seen: set[Any] = set()
-    pending = [tensor.grad_fn for tensor in results]
+    pending = [root]
     while pending:
         node = pending.pop()
-        if node is None or node in seen:
+        if node is None or node in seen or node in clear:
             continue
         seen.add(node)
         if any(name.startswith("_raw_saved_") for name in dir(type(node))):
             return True
         pending += [following for following, _ in node.next_functions]
+    clear |= seen
     return False
 
 

@@ -40,7 +40,7 @@ def _order(flags: Sequence[bool]) -> list[tuple[bool, int]]:
 
 def collector(plan: JointPlan, backward_plan: BackwardPlan) -> Collector:
     """What lists the saved values, in order, and tells whether they are needed no more."""
-    if not backward_plan.frees:
+    if not backward_plan.saved and not any(backward_plan.frees):
         return lambda ctx, grads, complete: ([], False)
     flags = owned(plan, backward_plan)
     order = _order(flags)
@@ -96,9 +96,7 @@ class Kept:
         return cls(list(saved), versions, done)
 
     def overwritten(self, arrived: frozenset[int], needed_by: Sequence[Sequence[int]]) -> list[int]:
-        """The values that were written to since; RuntimeError where a group needs one, or has had its backward."""
-        if arrived & self.done:
-            raise RuntimeError(RELEASED)
+        """The values that were written to since; RuntimeError where a group needs one."""
         found = []
         for slot, (value, version) in enumerate(zip(self.saved, self.versions, strict=True)):
             if value._version != version:
@@ -147,13 +145,22 @@ def collector_in_groups(
     """As ``collect``, where results may be differentiated in backwards of their own, one group after another.
 
     Autograd's node is one for all results, and lets go of what it has saved after the first backward; what later ones
-    may need is kept until each group has had its backward, or the node itself is gone. What was overwritten is refused
-    where a group needs it, as eager does.
+    may need is kept until each group has had its backward, or the node itself is gone. A backward that lets go of
+    nothing in eager may come again, until the others have been. What was overwritten is refused where a group needs it,
+    as eager does.
     """
-    groups, needed_by = backward_plan.groups, backward_plan.needed_by
-    if not groups or not backward_plan.frees:
+    groups, needed_by, frees = backward_plan.groups, backward_plan.needed_by, backward_plan.frees
+    has_nothing = not backward_plan.saved and not any(frees)
+    is_one = not groups and all(frees)
+    if has_nothing or is_one:
         return collect
+    if not groups:
+        groups = (0,) * len(positions)
+        needed_by = ((0,),) * len(backward_plan.saved)
     everything = frozenset(groups)
+    that_free = [group for group, frees_one in zip(groups, frees, strict=True) if frees_one]
+    places_that_free = [place for place, frees_one in zip(positions, frees, strict=True) if frees_one]
+    freeing = frozenset(that_free)
     flags = owned(plan, backward_plan)
     order = _order(flags)
 
@@ -173,6 +180,7 @@ def collector_in_groups(
 
     def collect_for_some(ctx: Any, grads: Sequence[Any], complete: bool) -> tuple[list[Any], bool]:
         arrived = everything if complete else _arrived(groups, positions, grads)
+        let_go = freeing if complete else _arrived(that_free, places_that_free, grads)
         kept: Kept | None = getattr(ctx, "later", None)
         overwritten: Collection[int]
         if kept is None:
@@ -180,10 +188,14 @@ def collector_in_groups(
             done: frozenset[int] = frozenset()
         else:
             saved, last, done = kept.saved, False, kept.done
+            if let_go & done or done == everything:
+                raise RuntimeError(RELEASED)
             overwritten = kept.overwritten(arrived, needed_by)
         ctx.overwritten = overwritten
         if not _keeps_graph():
-            done |= arrived
+            done |= let_go
+            if freeing and done >= freeing:
+                done = everything
             ctx.later = Kept.of([] if done == everything else saved, done, overwritten)
         return list(saved), last and done == everything
 
