@@ -47,3 +47,9 @@ def test_unknown_names_and_values_are_refused_with_the_known() -> None:
     with pytest.raises(OptionError, match=r"(?s)FXS101.*'fast'.*default"):
         check_mode("fast")
     assert [check_mode(mode) for mode in MODES] == list(MODES)
+
+
+def test_a_filter_of_guards_is_a_function() -> None:
+    assert Options.make({"guard_filter_fn": list}).guard_filter_fn is list
+    with pytest.raises(OptionError, match=r"FXS103.*guard_filter_fn"):
+        Options.make({"guard_filter_fn": 3})

@@ -186,6 +186,28 @@ def test_allowed_functions_are_one_node():
     assert len(targets) == 2
 
 
+class Scaling:
+    def __init__(self, factor):
+        self.factor = factor
+
+    def __call__(self, x):
+        return torch.where(x > 0, x * self.factor, x) if x.shape[0] > 1 else x
+
+
+def test_allowed_objects_are_one_node_and_are_told_apart():
+    def f(x, scaling):
+        return scaling(x) + 1
+
+    fast = optimize(run_graph, fullgraph=True)(f)
+    double, triple = allow_in_graph([Scaling(2.0), Scaling(3.0)])
+    for scaling in (double, triple, double):
+        assert torch.equal(fast(X, scaling), f(X, scaling))
+    graphs = [one.graph.graph for _, one in fast.__fxstack_capture__.report.replacements]
+    calls = [[node.target for node in g.nodes if node.op == "call_function"] for g in graphs]
+    assert [called[0].function for called in calls] == [double, triple]
+    assert [len(called) for called in calls] == [2, 2]
+
+
 def test_allow_in_graph_takes_lists_and_nothing_else():
     def one(x):
         return x

@@ -15,6 +15,7 @@ from fxstack.__about__ import __version__
 with (
     collector_paused()
 ):  # modules stay: searching torch's objects for cycles while they are loaded frees nothing
+    from dynamo_capture import CompiledModule as OptimizedModule  # the name that torch's counterpart has
     from dynamo_capture import (
         allow_in_graph,
         assume_constant_result,
@@ -54,6 +55,7 @@ else:
 __all__ = [
     "CheckWarning",
     "Explanation",
+    "OptimizedModule",
     "OptionWarning",
     "Options",
     "Verification",

@@ -100,6 +100,7 @@ def compile(
         operators=LIBRARY,
         recompile_limit=recompile_limit,
         name=name,
+        guard_filter=_guard_filter(options),
     )
     if model is None:
         return lambda decorated: _apply(decorated, capture)
@@ -108,6 +109,11 @@ def compile(
 
 def _unchanged(model: F) -> F:
     return model
+
+
+def _guard_filter(options: Options | Mapping[str, Any] | None) -> Any:
+    """The function that chooses among guards, which is for capture and no backend."""
+    return options.guard_filter_fn if isinstance(options, Options) else (options or {}).get("guard_filter_fn")
 
 
 def _backend(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -38,8 +38,9 @@ class Options:
     random numbers; ``"counter"`` computes uniform numbers and dropout masks inside of kernels, from a seed drawn for
     each (``fxstack.counter_random``). ``on_internal_error``: what follows a defect of the compiler itself, ``"eager"``
     reports it and runs the program uncompiled, ``"raise"`` raises it; None is ``$FXSTACK_ON_INTERNAL_ERROR`` or eager.
-    ``check``: run each compiled graph beside eager once, on copies, before it is used (``fxstack.checking``); None is
-    whether ``$FXSTACK_CHECK`` is ``1``.
+    ``guard_filter_fn``: called with a list of entries, one for each guard of what was captured, it answers for each
+    whether the guard is checked (``dynamo_capture.optimize``). ``check``: run each compiled graph beside eager once, on
+    copies, before it is used (``fxstack.checking``); None is whether ``$FXSTACK_CHECK`` is ``1``.
     """
 
     cache_dir: Path | None = None
@@ -52,6 +53,7 @@ class Options:
     rng: Literal["eager", "counter"] = "eager"
     on_internal_error: OnInternalError | None = None
     check: bool | None = None
+    guard_filter_fn: Callable[[Any], Iterable[bool]] | None = None
 
     @classmethod
     def make(cls, options: Options | Mapping[str, Any] | None, mode: str | None = None) -> Options:
@@ -62,6 +64,12 @@ class Options:
             if value not in choices:
                 listed = " or ".join(repr(choice) for choice in choices)
                 raise OptionError("FXS103", f"{name} is {value!r}", action=f"use {listed}")
+        if made.guard_filter_fn is not None and not callable(made.guard_filter_fn):
+            raise OptionError(
+                "FXS103",
+                f"guard_filter_fn is {made.guard_filter_fn!r}",
+                action="use a function of a list of guards",
+            )
         budget = made.activation_budget
         if budget is not None and not 0.0 <= budget <= 1.0:
             raise OptionError(

@@ -12,20 +12,16 @@ from dynamo_capture.codegen.assembly import Assembly, close_dropped
 from dynamo_capture.driver.active_interpreters import forward_level_guard
 from dynamo_capture.driver.backend_call import BackendCall
 from dynamo_capture.foundation.break_positions import Stopped
-from dynamo_capture.foundation.errors import (
-    GraphBreak,
-)
+from dynamo_capture.foundation.errors import CaptureError, GraphBreak
 from dynamo_capture.foundation.graph_breaks import BreakReport
 from dynamo_capture.frames.frame import Frame
 from dynamo_capture.frames.resume_symbols import note
 from dynamo_capture.frames.steps import PreparedCode
 from dynamo_capture.guard_kinds.floats import float_facts
 from dynamo_capture.guard_kinds.function_modes import surrounding_modes
+from dynamo_capture.guard_kinds.guard_filter import kept_guards
 from dynamo_capture.guard_kinds.tensor_contents import tensor_contents
-from dynamo_capture.hook.frame_hook import (
-    Entry,
-    FrameView,
-)
+from dynamo_capture.hook.frame_hook import Entry, FrameView, propagate
 from dynamo_capture.interpreter.root_frame import Broken, RootFrame
 from dynamo_capture.semantics.modes.modes import leave_all, switches
 from dynamo_capture.session.report import Replacement
@@ -112,7 +108,11 @@ def _entry(session: Session, view: FrameView, tx: Trace, code: CodeType, backend
     shapes = fx_guards.shape_relations(sizes, bindings, tx.packed_strides) if sizes.symbols else None
     if shapes is not None:
         tx.guards.add(shapes)
-    guard_set = fx_guards.GuardSet(tx.guards.records)
+    try:
+        kept = kept_guards(tx.guards.records, scope_of(view), session.guard_filter)
+    except CaptureError as error:
+        raise propagate(error) from error.__cause__
+    guard_set = fx_guards.GuardSet(kept)
     evaluator = fx_guards.build(guard_set, varnames=view.code.co_varnames, freevars=view.code.co_freevars)
     if not evaluator.check(scope_of(view)):
         failure = fx_guards.first_failure(guard_set, scope_of(view))

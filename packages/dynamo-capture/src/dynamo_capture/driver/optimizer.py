@@ -19,6 +19,7 @@ from dynamo_capture import _eval_frame
 from dynamo_capture.driver.compile_frame import FrameCompiler
 from dynamo_capture.driver.compiled_module import compile_module
 from dynamo_capture.driver.profiled_ranges import name_range, shown_function
+from dynamo_capture.guard_kinds.guard_filter import GuardFilter
 from dynamo_capture.hook import frame_hook
 from dynamo_capture.session.controls import when_backend_changes
 from dynamo_capture.session.report import RecompileReport, Report
@@ -176,6 +177,7 @@ def optimize(
     recompile_limit: int | None = None,
     concurrent: Literal["wait", "eager"] = "wait",
     name: str | None = None,
+    guard_filter: GuardFilter | None = None,
 ) -> Optimizer:
     """A decorator that captures the graphs of a function and gives them to ``backend``.
 
@@ -186,12 +188,14 @@ def optimize(
     ``recompile_limit`` versions of each code object are made (None: 64); calls that none of them fits run uncompiled
     from then on, and are a CaptureError under ``fullgraph`` if the limit was stated.
     ``concurrent``: what a call does whose function another thread is compiling: wait for it, or run as it is.
-    ``name``: what profilers show for the function, in place of its own name.
+    ``name``: what profilers show for the function, in place of its own name. ``guard_filter(entries)`` says of each
+    guard (``GuardEntry``) whether it is checked; the program vouches for those that are not.
     """
     library = _default_library() if operators is None else operators
     memo = _MEMOS.setdefault(library, {})
     session = Session(backend, library, fullgraph, dynamic, memo, waits=concurrent == "wait")
     session.limit_is_stated = recompile_limit is not None
+    session.guard_filter = guard_filter
     return Optimizer(session, recompile_limit, name)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from dynamo_capture.bytecode.resume.code import ResumeCodes
 from dynamo_capture.foundation.refusals import Refusals
+from dynamo_capture.guard_kinds.guard_filter import GuardFilter
 from dynamo_capture.hook.frame_hook import RegionFunction
 from dynamo_capture.session.report import Report
 from dynamo_capture.session.specialization import SizeHistory
@@ -45,6 +46,7 @@ class Session:
     refused_in_modes: dict[int, CodeType] = field(default_factory=dict)
     waits: bool = True
     limit_is_stated: bool = False
+    guard_filter: GuardFilter | None = None
     seen_once: dict[int, CodeType] = field(default_factory=dict)
     locks: dict[int, threading.RLock] = field(default_factory=dict)
     refusals: Refusals = field(default_factory=Refusals)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fxstack.torch_compile.entry import ABSENT, ACCEPTED, COUNTERPART, DONE, Entry
+from fxstack.torch_compile.entry import ABSENT, COUNTERPART, DONE, Entry
 
 COMPILER = (
     Entry("compile", COUNTERPART, "`fxstack.compile`"),
@@ -40,13 +40,15 @@ COMPILER = (
     Entry("set_enable_guard_collectives", ABSENT, "each process decides by its own guards"),
     Entry("config", DONE, "below"),
     Entry(
-        "keep_portable_guards_unsafe", ACCEPTED, "as `options={'guard_filter_fn': ...}`: all guards are kept"
+        "keep_portable_guards_unsafe",
+        DONE,
+        "as `options={'guard_filter_fn': ...}`; guards on tensors and sizes are always kept",
     ),
-    Entry("skip_guard_on_inbuilt_nn_modules_unsafe", ACCEPTED, "the same"),
-    Entry("skip_guard_on_all_nn_modules_unsafe", ACCEPTED, "the same"),
-    Entry("keep_tensor_guards_unsafe", ACCEPTED, "the same"),
-    Entry("skip_guard_on_globals_unsafe", ACCEPTED, "the same"),
-    Entry("skip_all_guards_unsafe", ACCEPTED, "the same"),
+    Entry("skip_guard_on_inbuilt_nn_modules_unsafe", DONE, "the same"),
+    Entry("skip_guard_on_all_nn_modules_unsafe", DONE, "the same"),
+    Entry("keep_tensor_guards_unsafe", DONE, "the same"),
+    Entry("skip_guard_on_globals_unsafe", DONE, "the same"),
+    Entry("skip_all_guards_unsafe", DONE, "the same"),
 )
 """``torch.compiler``."""
 
@@ -90,7 +92,11 @@ DYNAMO = (
     Entry("optimize", COUNTERPART, "`dynamo_capture.optimize(backend)`"),
     Entry("optimize_assert", COUNTERPART, "`dynamo_capture.optimize(backend, fullgraph=True)`"),
     Entry("dont_skip_tracing", ABSENT, "the program's code is captured wherever it is"),
-    Entry("OptimizedModule", ABSENT, "a compiled module is of the module's own class"),
+    Entry(
+        "OptimizedModule",
+        COUNTERPART,
+        "`fxstack.OptimizedModule`: what compiled modules are instances of, beside the module's own class",
+    ),
 )
 """``torch._dynamo``."""
 

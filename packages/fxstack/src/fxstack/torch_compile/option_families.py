@@ -22,10 +22,10 @@ class Family:
 
 FAMILIES = (
     Family(
-        "Guards and packages (`torch.compile`'s own)",
-        "all guards are kept (they are checked natively, some nanoseconds each), and nothing is packaged",
+        "Packages (`torch.compile`'s own)",
+        "nothing is packaged",
         """
-        guard_filter_fn use_aoti
+        use_aoti
         """,
     ),
     Family(

@@ -27,5 +27,9 @@ def _compiler(value: Any) -> dict[str, Any]:
 
 PASSED_ON = {
     "fx_graph_cache": PassedOn("`cache`: whether artifacts are kept between processes", _cache),
+    "guard_filter_fn": PassedOn(
+        "`guard_filter_fn`: which guards of a capture are checked; those on tensors and sizes always are",
+        lambda value: {"guard_filter_fn": value},
+    ),
     "cpp.cxx": PassedOn("`compiler`: the first command that is named", _compiler),
 }

@@ -14,8 +14,9 @@ from dynamo_capture.semantics.attributes.lookup import ABSENT
 from dynamo_capture.semantics.calls.builtins.slots import call_slot, refuse
 from dynamo_capture.semantics.calls.signatures import METHOD_KINDS
 from dynamo_capture.semantics.calls.torch_calls import lazy_modules
+from dynamo_capture.semantics.calls.torch_calls.data_classes import call_allowed
 from dynamo_capture.semantics.calls.torch_calls.hooks import has_no_hooks
-from dynamo_capture.session.controls import SKIP_MARK
+from dynamo_capture.session.controls import SKIP_MARK, is_allowed_in_graph
 from dynamo_capture.values import NONE, BuiltinMethod, Const, MethodValue, ObjectValue, Value
 from dynamo_capture.values.base import Context
 
@@ -25,6 +26,9 @@ _MODULE_CALL = torch.nn.Module.__call__
 
 def call_object(tx: Context, owner: ObjectValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """``obj(...)``: modules without hooks go straight to ``forward``."""
+    if owner.real is not None and owner.source is not None and is_allowed_in_graph(owner.real):
+        tx.guards.is_object(owner.source, owner.real)
+        return call_allowed(tx, Const(owner.real, owner.source), args, kwargs)
     tx.attributes.guard_type(owner)
     call = tx.attributes.in_class(owner.cls, "__call__")
     if call is _MODULE_CALL and owner.real is not None:

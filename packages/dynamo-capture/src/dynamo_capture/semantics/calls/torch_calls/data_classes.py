@@ -1,4 +1,4 @@
-"""Instances of data classes given to a function that is allowed in the graph: the node is given what they hold."""
+"""Calls of what is allowed in the graph. Of instances of data classes the node is given what they hold."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from dynamo_capture.values.base import Context
 
 
 def call_allowed(tx: Context, owner: Const, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    """A call of such a function."""
-    if not any(_holds_data_class(tx, value) for value in (*args, *kwargs.values())):
+    """A call of such a function or object."""
+    is_named = hasattr(owner.value, "__name__")  # as the target of a node has to be
+    if is_named and not any(_holds_data_class(tx, value) for value in (*args, *kwargs.values())):
         return tx.tensors.call_function(owner.value, args, kwargs)
     given: list[Value] = []
     forms = tuple(_form(tx, arg, given) for arg in args)
