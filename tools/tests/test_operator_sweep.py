@@ -130,7 +130,6 @@ def test_the_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert report.share_passed([]) == 0.0
 
 
-@pytest.mark.xfail(reason="gaussian_nll_loss breaks once more where stock's compiler is loaded", strict=True)
 def test_the_page_of_exceptions(tmp_path: Path) -> None:
     file = tmp_path / "page.md"
     options = [

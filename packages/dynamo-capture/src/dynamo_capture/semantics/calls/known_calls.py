@@ -147,13 +147,19 @@ def _tensor_method(tx: Context, owner: Const, args: Args, kwargs: Kwargs) -> Val
 
 
 def _python_operation(tx: Context, owner: Const, args: Args, kwargs: Kwargs) -> Value | None:
-    """A function that is one operation of the graph."""
+    """A function that is one operation of the graph. One that asks what is in a tensor is traced into: it may only want
+    to raise then, which a check in the graph can tell."""
     function = owner.value
     if is_allowed_in_graph(function):
         return call_allowed(tx, owner, args, kwargs)
-    if is_leaf_function(function) and takes_part(tx, args, kwargs):
+    if not is_leaf_function(function) or not takes_part(tx, args, kwargs):
+        return None
+    try:
         return tx.tensors.call_function(function, args, kwargs)
-    return None
+    except GraphBreak as refused:
+        if refused.code != "CAP201":
+            raise
+    return tx.inliner.call_function(owner, args, kwargs)
 
 
 def _block(tx: Context, owner: Const, args: Args, kwargs: Kwargs) -> Value | None:
