@@ -1,8 +1,9 @@
-"""Tables that declarations fill, by decorators, where each thing is: declaring one twice is an error."""
+"""Tables that declarations fill, by decorators, where each thing is: declaring one twice is an error; and asking those
+who may answer in a declared order."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -19,6 +20,15 @@ def declaring(table: dict[Any, Any], *keys: Any) -> Callable[[T], T]:
         return function
 
     return declare
+
+
+def first_answer(asked: Iterable[Callable[..., T | None]], *given: Any) -> T | None:
+    """What the first of ``asked`` that does not decline by None makes of what is given."""
+    for each in asked:
+        answer = each(*given)
+        if answer is not None:
+            return answer
+    return None
 
 
 def _place(function: Any) -> str:

@@ -166,14 +166,17 @@ class Tensors(Protocol[V]):
     ragged: Any
     """What stands for ragged sizes and nested tensors in torch's functions."""
 
-    def nested(self, rows: V, offsets: V, lengths: V = ..., ragged: V | None = ..., cache: V = ...) -> Any:
-        """A new nested tensor."""
+    has_nested: bool
+    """Whether the trace has met a nested tensor."""
 
-    def nested_input(self, real: Any, source: Source) -> Any:
-        """An existing nested tensor."""
+    stretch: Any
+    """The operations so far that autograd follows through classes that dispatch."""
 
     chooses: bool
     """Whether there are objects that data choose."""
+
+    stand_ins: list[Any]
+    """Copies of what data choose, which may be read only."""
 
     def of_chosen(self, chosen: Any) -> Any:
         """A tensor equal to one that data choose, at this point."""
@@ -189,9 +192,6 @@ class Tensors(Protocol[V]):
 
     def becomes(self, tensor: Any, meta: Any) -> None:
         """What autograd knows of a tensor has changed, and so of its base and the base's views."""
-
-    def by_mode(self, function: Callable[..., Any], args: list[V], kwargs: dict[str, V]) -> V | None:
-        """What the modes make of a function of torch; None where there are none, or torch does not ask them."""
 
     def by_override(self, function: Callable[..., Any], args: list[V]) -> V | None:
         """What a mode or a class of the program makes of a builtin function on tensors; None: torch does not ask."""
@@ -224,11 +224,16 @@ class Tensors(Protocol[V]):
     def input(self, real: torch.Tensor, source: Source) -> Any:
         """An existing tensor as an input of the graph."""
 
-    def is_asked(self, args: list[V]) -> bool:
-        """Whether a mode or a class of the program is asked about a function of these."""
+    def operation(
+        self, op: str, target: Any, function: Callable[..., Any], args: list[V], kwargs: dict[str, V]
+    ) -> V:
+        """One operation: what the first that takes it makes of it."""
 
-    def is_own(self, cls: type, name: str) -> bool:
-        """Whether the program, not torch, defines the attribute: in a class of its own, or in one of torch's."""
+    def plain(self, call: Any) -> V:
+        """An operation that torch's own kernels carry out."""
+
+    def plain_method(self, owner: Any, name: str, args: list[V], kwargs: dict[str, V]) -> V:
+        """``tensor.name(...)``, of which neither class nor mode is asked."""
 
     @property
     def modes(self) -> Any:
@@ -267,9 +272,6 @@ class Tensors(Protocol[V]):
     @property
     def trained(self) -> set[Any]:
         """Nodes of tensors that the program asks gradients of."""
-
-    def wrapper(self, real: torch.Tensor, source: Source) -> Any:
-        """An existing tensor whose class dispatches."""
 
 
 class Numbers(Protocol[V]):

@@ -1,98 +1,138 @@
-"""The service of a trace for tensors: inputs, operations, attributes."""
+"""The service of a trace for tensors: inputs, operations, attributes.
+
+Whoever may answer is asked in a declared order and may decline: an operation, a method, an attribute that is read or
+written belongs to a mode, to the tensor's class, to what a kind of tensor makes of it, and else to torch.
+"""
 
 from __future__ import annotations
 
-import types
+import operator
+from collections.abc import Callable
 from typing import Any
 
-import torch
-
-from dynamo_capture.semantics.tensor_subclasses.nested import NestedTensors
-from dynamo_capture.semantics.tensor_subclasses.overrides import OverriddenTensors
-from dynamo_capture.semantics.tensor_subclasses.wrappers import WrapperTensors
-from dynamo_capture.semantics.tensors.content import choices
+from dynamo_capture.semantics.modes.torch_function_modes import FunctionModes
+from dynamo_capture.semantics.tensor_subclasses import nested, overrides, wrappers
+from dynamo_capture.semantics.tensor_subclasses.nested_stand_ins import Ragged
+from dynamo_capture.semantics.tensor_subclasses.subclass_region import Stretch
+from dynamo_capture.semantics.tensors import attributes, chosen_tensors
 from dynamo_capture.semantics.tensors.inputs import Inputs
-from dynamo_capture.semantics.tensors.methods import METHODS
-from dynamo_capture.semantics.tensors.operations import Operation, Operations
+from dynamo_capture.semantics.tensors.operations import Operations
 from dynamo_capture.semantics.tensors.results.outcome import Outcome
-from dynamo_capture.values import BuiltinMethod, TensorValue, Value
+from dynamo_capture.tables import first_answer
+from dynamo_capture.values import TensorValue, Value
 from dynamo_capture.values.base import Context
 from dynamo_capture.values.tensors.chosen import ChosenValue
 
+_OWN_METHODS = (chosen_tensors.method_beside, overrides.own_method)
+"""Who is asked about a method before it is taken for what torch gives each tensor."""
 
-class ChosenTensors(Operations):
-    """Operations on tensors that data choose. ``chooses``: whether there are any."""
+_METHODS = (overrides.method_by_modes, overrides.method_by_class, nested.method, wrappers.method)
+"""Who is asked about a method that torch gives each tensor, before torch."""
 
+_READERS = (overrides.attribute_by_modes, overrides.attribute_by_class, nested.attribute, wrappers.attribute)
+"""Who is asked about an attribute that torch gives each tensor, before torch."""
+
+_WRITERS = (overrides.check_setting, nested.set_attribute, wrappers.set_attribute)
+"""Who may set an attribute, before torch; each says whether it did."""
+
+
+class Tensors(Operations, Inputs):
+    """The tensor inputs and operations of one trace. ``memo`` outlives it.
+
+    ``chooses``: whether there are tensors that data choose; ``disabled``: in so many blocks that turn the classes' ``__torch_function__`` off; ``below``: in so many calls of
+    ``__torch_dispatch__``, which autograd does not see into; ``stretch``: the operations so far that autograd follows
+    through classes that dispatch; ``has_nested``: whether the trace has met a nested tensor.
+    """
+
+    interceptors = (
+        chosen_tensors.by_choices,
+        overrides.check_operands,
+        overrides.by_modes,
+        overrides.by_classes,
+        overrides.by_attributes,
+        nested.by_rows,
+        wrappers.by_dispatch,
+    )
+    input_kinds = (nested.existing, wrappers.existing)
     chooses = False
+    disabled = 0
+    below = 0
+    stretch: Stretch | None = None
+    has_nested = False
 
-    def of_chosen(self, chosen: ChosenValue) -> TensorValue:
-        """A tensor equal to the chosen one at this point."""
-        found = choices.content(self._tx, chosen)
-        self.stand_ins.append(found)
-        return found
+    def __init__(self, tx: Context, memo: dict[Any, Outcome]) -> None:
+        Inputs.__init__(self, tx)
+        Operations.__init__(self, tx, memo)
+        self.modes = FunctionModes()
+        self.ragged = Ragged(tx)
+
+    def get_attr(self, owner: TensorValue, name: str) -> Value:
+        """``tensor.name``."""
+        answer = overrides.own_attribute(self._tx, owner, name)
+        return self.torchs_attribute(owner, name) if answer is None else answer
+
+    def torchs_attribute(self, owner: TensorValue, name: str) -> Value:
+        """What torch gives each tensor under a name, or what the class makes of that being read."""
+        answer = first_answer(_READERS, self._tx, owner, name)
+        return attributes.attribute(self._tx, owner, name) if answer is None else answer
+
+    def set_attr(self, owner: TensorValue, name: str, value: Value) -> None:
+        """``tensor.name = value``."""
+        if not any(writer(self._tx, owner, name, value) for writer in _WRITERS):
+            attributes.set_attribute(self._tx, owner, name, value)
 
     def call_method(
         self, owner: TensorValue, name: str, args: list[Value], kwargs: dict[str, Value]
     ) -> Value:
-        if not self.chooses or not choices.has_choice(self._tx, [*args, *kwargs.values()]):
-            return super().call_method(owner, name, args, kwargs)
-        values, made = choices.with_contents(self._tx, name, [owner, *args, *kwargs.values()])
-        self.stand_ins += made
-        given = dict(zip(kwargs, values[1 + len(args) :], strict=True))
-        result = super().call_method(owner, name, values[1 : 1 + len(args)], given)
-        choices.check_result(self._tx, made, result)
-        return result
+        """``tensor.name(...)``."""
+        answer = first_answer(_OWN_METHODS, self._tx, owner, name, args, kwargs)
+        return self.torchs_method(owner, name, args, kwargs) if answer is None else answer
 
-    def by_choices(self, call: Operation) -> Value | None:
-        """An operation that only reads chosen tensors."""
-        if not self.chooses or not choices.has_choice(self._tx, [*call.args, *call.kwargs.values()]):
-            return None
-        count = len(call.args)
-        values, made = choices.with_contents(self._tx, call.name, [*call.args, *call.kwargs.values()])
-        self.stand_ins += made
-        kwargs = dict(zip(call.kwargs, values[count:], strict=True))
-        result = self.operation(call.op, call.target, call.function, values[:count], kwargs)
-        choices.check_result(self._tx, made, result)
-        return result
+    def torchs_method(
+        self, owner: TensorValue, name: str, args: list[Value], kwargs: dict[str, Value]
+    ) -> Value:
+        """``torch.Tensor.name(tensor, ...)``, whatever the tensor's class has under that name."""
+        answer = first_answer(_METHODS, self._tx, owner, name, args, kwargs)
+        return self.plain_method(owner, name, args, kwargs) if answer is None else answer
+
+    def get_item(self, owner: TensorValue, key: Value) -> Value:
+        """``tensor[key]``."""
+        self.check_special(owner, "__getitem__")
+        answer = overrides.by_mode(self._tx, operator.getitem, [owner, key], {})
+        return self.plain_item(owner, key) if answer is None else answer
+
+    def set_item(self, owner: TensorValue, key: Value, value: Value) -> None:
+        """``tensor[key] = value``."""
+        self.check_special(owner, "__setitem__")
+        if overrides.by_mode(self._tx, operator.setitem, [owner, key, value], {}) is None:
+            self.set_plain_item(owner, key, value)
+
+    def of_chosen(self, chosen: ChosenValue) -> TensorValue:
+        """A tensor equal to one that data choose, at this point."""
+        return chosen_tensors.stand_in(self._tx, chosen)
 
     def chosen_attribute(self, chosen: ChosenValue, name: str) -> Value:
-        """``chosen.name``: what the candidates have in common."""
-        if not issubclass(chosen.python_type(), torch.Tensor):
-            raise chosen.unknown(f"the attribute {name!r}")
-        if name in choices.ATTRIBUTES:
-            return self.get_attr(self.of_chosen(chosen), name)
-        if isinstance(getattr(torch.Tensor, name, None), (types.FunctionType, types.MethodDescriptorType)):
-            return BuiltinMethod(chosen, name)
-        raise chosen.unknown(f"the attribute {name!r}")
+        """``chosen.name``."""
+        return chosen_tensors.attribute(self._tx, chosen, name)
 
     def chosen_method(
         self, chosen: ChosenValue, name: str, args: list[Value], kwargs: dict[str, Value]
     ) -> Value:
-        """``chosen.name(...)``: a fact, or an operation."""
-        function = getattr(torch.Tensor, name, None)
-        if not issubclass(chosen.python_type(), torch.Tensor) or function is None:
-            raise chosen.unknown(f"the method {name!r}")
-        if name in choices.FACTS:
-            return self.call_method(self.of_chosen(chosen), name, args, kwargs)
-        if name in METHODS or not isinstance(function, types.MethodDescriptorType):
-            raise chosen.unknown(f"the method {name!r}")
-        return self.operation("call_method", name, function, [chosen, *args], kwargs)
+        """``chosen.name(...)``."""
+        return chosen_tensors.method(self._tx, chosen, name, args, kwargs)
 
+    def check_special(self, value: Value, *names: str) -> None:
+        """Python asks the class of a tensor first what an operator or a builtin function means."""
+        attributes.check_special(self._tx, value, *names)
 
-class Tensors(ChosenTensors, OverriddenTensors, Inputs):
-    """The tensor inputs and operations of one trace. ``memo`` outlives it."""
+    def by_override(self, function: Callable[..., Any], args: list[Value]) -> Value | None:
+        """What a mode or a class of the program makes of a builtin function on tensors; None: torch does not ask."""
+        return overrides.by_override(self._tx, function, args)
 
-    interceptors = (
-        ChosenTensors.by_choices,
-        OverriddenTensors.check_operands,
-        OverriddenTensors.by_modes,
-        OverriddenTensors.by_classes,
-        OverriddenTensors.by_attributes,
-        NestedTensors.by_rows,
-        WrapperTensors.by_dispatch,
-        Operations.plain,
-    )
+    def overriding(self, values: list[Value]) -> list[type]:
+        """The classes that take over an operation, in torch's order: subclasses before their bases."""
+        return overrides.overriding(self._tx, values)
 
-    def __init__(self, tx: Context, memo: dict[Any, Outcome]) -> None:
-        Inputs.__init__(self, tx)
-        OverriddenTensors.__init__(self, tx, memo)
+    def as_class(self, owner: TensorValue, cls: type, *, followed: bool = True) -> TensorValue:
+        """Another tensor, of that class, with the same memory and history, or none."""
+        return overrides.as_class(self._tx, owner, cls, followed=followed)

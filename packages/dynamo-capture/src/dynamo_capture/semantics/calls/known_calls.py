@@ -37,6 +37,7 @@ from dynamo_capture.semantics.leaf_functions import is_leaf_function, is_tensor_
 from dynamo_capture.semantics.modes.contexts import ContextValue
 from dynamo_capture.semantics.modes.torch_function_modes import is_asked_about, looks_for_modes
 from dynamo_capture.semantics.registry import HANDLERS, PURE
+from dynamo_capture.semantics.tensor_subclasses import overrides
 from dynamo_capture.session.controls import (
     disallowed_reason,
     has_constant_result,
@@ -44,6 +45,7 @@ from dynamo_capture.session.controls import (
     skip_reason,
 )
 from dynamo_capture.sources.sources import known_object
+from dynamo_capture.tables import first_answer
 from dynamo_capture.values import Const, TensorValue, Value
 from dynamo_capture.values.base import Context
 
@@ -55,23 +57,13 @@ Interceptor: TypeAlias = Callable[["Context", Const, Args, Kwargs], Value | None
 def call_known(tx: Context, owner: Const, args: Args, kwargs: Kwargs) -> Value:
     """Call a known object."""
     try:
-        answer = _first_answer(KNOWN, tx, owner, args, kwargs)
+        answer = first_answer(KNOWN, tx, owner, args, kwargs)
     except UserRaise as raised:
         check_words(tx, owner, args, kwargs, raised)
         raise
     if answer is None:
         raise GraphBreak("CAP230", f"a call of {owner.describe()}, which is not written in Python")
     return answer
-
-
-def _first_answer(
-    asked: tuple[Interceptor, ...], tx: Context, owner: Const, args: Args, kwargs: Kwargs
-) -> Value | None:
-    for interceptor in asked:
-        answer = interceptor(tx, owner, args, kwargs)
-        if answer is not None:
-            return answer
-    return None
 
 
 def _modes(tx: Context, owner: Const, args: Args, kwargs: Kwargs) -> Value | None:
@@ -83,7 +75,7 @@ def _modes(tx: Context, owner: Const, args: Args, kwargs: Kwargs) -> Value | Non
         return tx.inliner.call_function(owner, args, kwargs)
     if not is_asked_about(function):
         return None
-    answer = tx.tensors.by_mode(function, args, kwargs)
+    answer = overrides.by_mode(tx, function, args, kwargs)
     if answer is not None:
         return answer
     with tx.tensors.modes.without(len(tx.tensors.modes.active)):
@@ -124,7 +116,7 @@ def _in_python(tx: Context, owner: Const, args: Args, kwargs: Kwargs) -> Value |
     """A function that is written in Python."""
     if type(owner.value) is not types.FunctionType:
         return None
-    answer = _first_answer(IN_PYTHON, tx, owner, args, kwargs)
+    answer = first_answer(IN_PYTHON, tx, owner, args, kwargs)
     return tx.inliner.call_function(owner, args, kwargs) if answer is None else answer
 
 

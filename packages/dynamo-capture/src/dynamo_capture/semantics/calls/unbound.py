@@ -12,6 +12,7 @@ from dynamo_capture.semantics.calls.builtins.slots import attribute_name, call_s
 from dynamo_capture.semantics.calls.receivers import FOLDED
 from dynamo_capture.semantics.calls.signatures import takes
 from dynamo_capture.semantics.calls.substituted import not_taken
+from dynamo_capture.semantics.tensors.attributes import is_own
 from dynamo_capture.values import NONE, Const, ObjectValue, TensorValue, Value
 from dynamo_capture.values.base import Context
 
@@ -42,7 +43,7 @@ def call_unbound(tx: Context, function: Any, args: list[Value], kwargs: dict[str
         raise not_taken(Const(function))
     receiver, name = args[0], function.__name__
     if isinstance(receiver, TensorValue):
-        if tx.tensors.is_own(torch.Tensor, name):
+        if is_own(tx, torch.Tensor, name):
             raise GraphBreak("CAP230", f"{function.__qualname__} is called, which the program has replaced")
         if function.__objclass__ is object and getattr(receiver.meta.cls, name) is not function:
             raise GraphBreak("CAP230", f"{function.__qualname__} is called with {receiver.describe()}")

@@ -89,7 +89,7 @@ class ReachedOperators(DispatchMode):
     """One run of a function of torch; each operator that it reaches is given to ``dispatched`` as values."""
 
     def __init__(
-        self, tx: Context, dispatched: Callable[[OpOverload, list[Value], dict[str, Value]], Value]
+        self, tx: Context, dispatched: Callable[[Context, OpOverload, list[Value], dict[str, Value]], Value]
     ) -> None:
         super().__init__()
         self._tx = tx
@@ -124,7 +124,7 @@ class ReachedOperators(DispatchMode):
             with all_keys(), torch.set_grad_enabled(self._grad):
                 parts = sequence_leaves(tx, [*values, *named.values()])
                 if any(isinstance(value, NestedValue) for value in parts):
-                    answer = self._dispatched(func, values, named)
+                    answer = self._dispatched(tx, func, values, named)
                 else:
                     answer = tx.tensors.call_function(func, values, named)
                 return self._stand_in(tx.force(answer))

@@ -17,10 +17,12 @@ from dynamo_capture.semantics.attributes.lookup import ABSENT
 from dynamo_capture.semantics.modes.modes import set_grad
 from dynamo_capture.semantics.tensor_subclasses.dispatch_decomposition import TakenApart
 from dynamo_capture.semantics.tensor_subclasses.subclass_region import Stretch
-from dynamo_capture.semantics.tensors.attributes import TensorAttributes
+from dynamo_capture.semantics.tensors.attributes import is_own, own_attribute
+from dynamo_capture.semantics.tensors.inputs import is_of_torch
 from dynamo_capture.semantics.tensors.operations import Operation
 from dynamo_capture.values import Const, Lazy, TensorMeta, TensorValue, Value
-from dynamo_capture.values.tensors.wrapper import WrapperValue
+from dynamo_capture.values.base import Context
+from dynamo_capture.values.tensors.wrapper import WrapperValue, dispatches
 from fx_interface.source import InstanceDictSource, Source
 from fx_interface.tensor_spec import TensorSpec
 from fx_interface.torch_internals.dispatch_mode import DispatchMode
@@ -31,138 +33,136 @@ _READERS = frozenset({"item", "tolist", "__float__", "__int__", "__index__", "__
 _IN_DISPATCH = ("__torch_dispatch__", "__getattribute__", "__getattr__", "__setattr__")
 
 
-class WrapperTensors(TensorAttributes):
-    """``below``: in so many calls of ``__torch_dispatch__``, which autograd does not see into; ``stretch``: the
-    operations so far that autograd follows."""
-
-    below = 0
-    stretch: Stretch | None = None
-
-    def wrapper(self, real: torch.Tensor, source: Source) -> WrapperValue:
-        """An existing tensor whose class dispatches."""
-        tx, kind = self._tx, type(real)
-        refusal = _refusal(real)
-        if refusal is not None:
-            raise GraphBreak("CAP249", f"{source}, a {kind.__name__}, {refusal}")
-        for name in _IN_DISPATCH:
-            tx.attributes.in_class(kind, name)
-        sizes, strides, dynamic = tx.policy.sizes_of(tx, real, source)
-        spec = TensorSpec(sizes, strides, real.dtype, real.device)
-        meta = TensorMeta.of(spec, real.requires_grad, real.is_leaf, kind, real.is_inference())
-        tx.guards.add(
-            fx_guards.tensor_match(
-                source, real, dynamic_sizes=dynamic[0], dynamic_strides=dynamic[1], where=tx.where()
-            )
-        )
-        return WrapperValue(meta, source, real)
-
-    def by_dispatch(self, call: Operation) -> Value | None:
-        """What classes that dispatch in Python make of an operation on their tensors."""
-        found = list(self._tensors_in([*call.args, *call.kwargs.values()]))
-        if any(type(tensor) is WrapperValue for tensor in found):
-            return self._taken_apart(call.function, found, call.args, call.kwargs)
-        if self.below and torch.is_grad_enabled() and any(tensor.meta.requires_grad for tensor in found):
-            set_grad(self._tx, False)
-            try:
-                return self.plain(call)
-            finally:
-                set_grad(self._tx, True)
+def existing(tx: Context, real: torch.Tensor, source: Source) -> WrapperValue | None:
+    """An existing tensor whose class dispatches, and is none of torch's machinery."""
+    kind = type(real)
+    if not dispatches(kind) or is_of_torch(kind):
         return None
+    refusal = _refusal(real)
+    if refusal is not None:
+        raise GraphBreak("CAP249", f"{source}, a {kind.__name__}, {refusal}")
+    for name in _IN_DISPATCH:
+        tx.attributes.in_class(kind, name)
+    sizes, strides, dynamic = tx.policy.sizes_of(tx, real, source)
+    spec = TensorSpec(sizes, strides, real.dtype, real.device)
+    meta = TensorMeta.of(spec, real.requires_grad, real.is_leaf, kind, real.is_inference())
+    tx.guards.add(
+        fx_guards.tensor_match(
+            source, real, dynamic_sizes=dynamic[0], dynamic_strides=dynamic[1], where=tx.where()
+        )
+    )
+    return WrapperValue(meta, source, real)
 
-    def _tensors_in(self, values: Iterable[Value]) -> Iterable[TensorValue]:
-        for value in values:
-            if type(value) is Lazy:
-                value = self._tx.force(value)
-            if isinstance(value, TensorValue):
-                yield value
-            elif not isinstance(value, Const):
-                yield from self._tensors_in(value.parts(self._tx) or ())
 
-    def _taken_apart(
-        self,
-        function: Callable[..., Any],
-        tensors: list[TensorValue],
-        args: list[Value],
-        kwargs: dict[str, Value],
-    ) -> Value:
-        name = getattr(function, "__name__", "an operation")
-        if torch.is_autocast_enabled("cpu") or torch.is_autocast_enabled("cuda"):
-            raise GraphBreak("CAP249", f"{name} on a tensor that dispatches in Python under autocast")
-        output = self._tx.output
-        while isinstance(output, Body) and not self.below:
-            if not output.may_dispatch:  # it may be differentiated, one level too low
-                raise GraphBreak("CAP249", f"{name} on a tensor that dispatches in Python inside of a region")
-            output.once = True
-            output = output.parent
-        followed = torch.is_grad_enabled() and any(tensor.meta.requires_grad for tensor in tensors)
-        if followed and name != "detach":
-            if self.stretch is None:
-                self.stretch = Stretch(self._tx)
-            return self.stretch.run(function, name, tensors, args, kwargs)
-        return TakenApart(self._tx).run(function, args, kwargs)
+def by_dispatch(tx: Context, call: Operation) -> Value | None:
+    """What classes that dispatch in Python make of an operation on their tensors."""
+    found = list(tensors_in(tx, [*call.args, *call.kwargs.values()]))
+    if any(type(tensor) is WrapperValue for tensor in found):
+        return _taken_apart(tx, call.function, found, call.args, call.kwargs)
+    if tx.tensors.below and torch.is_grad_enabled() and any(tensor.meta.requires_grad for tensor in found):
+        set_grad(tx, False)
+        try:
+            return tx.tensors.plain(call)
+        finally:
+            set_grad(tx, True)
+    return None
 
-    def call_method(
-        self, owner: TensorValue, name: str, args: list[Value], kwargs: dict[str, Value]
-    ) -> Value:
-        """``tensor.name(...)``."""
-        if type(owner) is WrapperValue:
-            if self._is_found(owner, name):
-                return self.get_attr(owner, name).call(self._tx, args, kwargs)
-            if name in _READERS:
-                self.number(owner, f"`{name}()` reads the tensor's content")
-        return super().call_method(owner, name, args, kwargs)
 
-    def number(self, tensor: TensorValue, what: str, code: str = "CAP201") -> Value:
-        """The only element of a tensor; its class has to be asked for that of one that dispatches."""
-        if type(tensor) is WrapperValue:
-            raise GraphBreak(code, what)
-        return super().number(tensor, what, code)
+def tensors_in(tx: Context, values: Iterable[Value]) -> Iterable[TensorValue]:
+    """The tensors in values, and in structures of them."""
+    for value in values:
+        if type(value) is Lazy:
+            value = tx.force(value)
+        if isinstance(value, TensorValue):
+            yield value
+        elif not isinstance(value, Const):
+            yield from tensors_in(tx, value.parts(tx) or ())
 
-    def get_attr(self, owner: TensorValue, name: str) -> Value:
-        """``tensor.name``."""
-        if type(owner) is not WrapperValue or name in (owner.attrs or ()):
-            return super().get_attr(owner, name)
-        if name in _FORBIDDEN:
-            raise GraphBreak("CAP249", f"{name} of a tensor that dispatches in Python")
-        if self._is_found(owner, name):
-            return self.own_attribute(owner, name)
-        if not hasattr(torch.Tensor, name):
-            fallback = self._tx.attributes.in_class(owner.meta.cls, "__getattr__")
-            if fallback is not ABSENT:
-                raise GraphBreak("CAP249", f"__getattr__ of {owner.meta.cls.__name__}, a class of tensors")
-        return super().get_attr(owner, name)
 
-    def _is_found(self, owner: TensorValue, name: str) -> bool:
-        """Whether the program says what is under the name: on the object or in its class."""
-        if name in (owner.attrs or ()) or self.is_own(owner.meta.cls, name):
-            return True
-        found = getattr(torch.Tensor, name, None)
-        if owner.real is None or isinstance(found, (property, types.GetSetDescriptorType)):
-            return False
-        if name in vars(owner.real):
-            return True
-        if owner.source is not None and found is not None:
-            self._tx.guards.absent(InstanceDictSource(owner.source), name)
+def _taken_apart(
+    tx: Context,
+    function: Callable[..., Any],
+    tensors: list[TensorValue],
+    args: list[Value],
+    kwargs: dict[str, Value],
+) -> Value:
+    name = getattr(function, "__name__", "an operation")
+    if torch.is_autocast_enabled("cpu") or torch.is_autocast_enabled("cuda"):
+        raise GraphBreak("CAP249", f"{name} on a tensor that dispatches in Python under autocast")
+    output = tx.output
+    while isinstance(output, Body) and not tx.tensors.below:
+        if not output.may_dispatch:  # it may be differentiated, one level too low
+            raise GraphBreak("CAP249", f"{name} on a tensor that dispatches in Python inside of a region")
+        output.once = True
+        output = output.parent
+    followed = torch.is_grad_enabled() and any(tensor.meta.requires_grad for tensor in tensors)
+    if followed and name != "detach":
+        if tx.tensors.stretch is None:
+            tx.tensors.stretch = Stretch(tx)
+        stretch: Stretch = tx.tensors.stretch
+        return stretch.run(function, name, tensors, args, kwargs)
+    return TakenApart(tx).run(function, args, kwargs)
+
+
+def method(
+    tx: Context, owner: TensorValue, name: str, args: list[Value], kwargs: dict[str, Value]
+) -> Value | None:
+    """``tensor.name(...)``, of a tensor that dispatches and has a method of its own."""
+    if type(owner) is not WrapperValue:
+        return None
+    if is_found(tx, owner, name):
+        return owner.get_attr(tx, name).call(tx, args, kwargs)
+    if name in _READERS:
+        tx.tensors.number(owner, f"`{name}()` reads the tensor's content")
+    return None
+
+
+def attribute(tx: Context, owner: TensorValue, name: str) -> Value | None:
+    """``tensor.name``, of a tensor that dispatches, where the program says what that is."""
+    if type(owner) is not WrapperValue or name in (owner.attrs or ()):
+        return None
+    if name in _FORBIDDEN:
+        raise GraphBreak("CAP249", f"{name} of a tensor that dispatches in Python")
+    if is_found(tx, owner, name):
+        return own_attribute(tx, owner, name)
+    if not hasattr(torch.Tensor, name):
+        fallback = tx.attributes.in_class(owner.meta.cls, "__getattr__")
+        if fallback is not ABSENT:
+            raise GraphBreak("CAP249", f"__getattr__ of {owner.meta.cls.__name__}, a class of tensors")
+    return None
+
+
+def is_found(tx: Context, owner: TensorValue, name: str) -> bool:
+    """Whether the program says what is under the name: on the object or in its class."""
+    if name in (owner.attrs or ()) or is_own(tx, owner.meta.cls, name):
+        return True
+    found = getattr(torch.Tensor, name, None)
+    if owner.real is None or isinstance(found, (property, types.GetSetDescriptorType)):
         return False
+    if name in vars(owner.real):
+        return True
+    if owner.source is not None and found is not None:
+        tx.guards.absent(InstanceDictSource(owner.source), name)
+    return False
 
-    def set_attr(self, owner: TensorValue, name: str, value: Value) -> None:
-        """``tensor.name = value``."""
-        if type(owner) is not WrapperValue:
-            super().set_attr(owner, name, value)
-            return
-        found = self._tx.attributes.in_class(owner.meta.cls, name)
-        setter = self._tx.attributes.in_class(owner.meta.cls, "__setattr__")
-        is_slot = isinstance(found, types.MemberDescriptorType)
-        if isinstance(setter, types.FunctionType) or (has_member(type(found), "__set__") and not is_slot):
-            if hasattr(torch.Tensor, name) and not isinstance(setter, types.FunctionType):
-                super().set_attr(owner, name, value)
-                return
-            raise GraphBreak("CAP238", f"the attribute {name!r} of a tensor subclass is set")
-        if owner.attrs is None:
-            owner.attrs = {}
-        owner.attrs[name] = value
-        if owner.source is not None:
-            self._tx.effects.tensor_attribute(owner, name)
+
+def set_attribute(tx: Context, owner: TensorValue, name: str, value: Value) -> bool:
+    """``tensor.name = value``, of a tensor that dispatches; whether this did it."""
+    if type(owner) is not WrapperValue:
+        return False
+    found = tx.attributes.in_class(owner.meta.cls, name)
+    setter = tx.attributes.in_class(owner.meta.cls, "__setattr__")
+    is_slot = isinstance(found, types.MemberDescriptorType)
+    if isinstance(setter, types.FunctionType) or (has_member(type(found), "__set__") and not is_slot):
+        if hasattr(torch.Tensor, name) and not isinstance(setter, types.FunctionType):
+            return False
+        raise GraphBreak("CAP238", f"the attribute {name!r} of a tensor subclass is set")
+    if owner.attrs is None:
+        owner.attrs = {}
+    owner.attrs[name] = value
+    if owner.source is not None:
+        tx.effects.tensor_attribute(owner, name)
+    return True
 
 
 class _Asked(DispatchMode):

@@ -13,9 +13,8 @@ from dynamo_capture.foundation.class_members import has_member
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.foundation.per_class import once_per_class
 from dynamo_capture.semantics.tensors.not_operations import check_is_known
-from dynamo_capture.semantics.tensors.operations import Operations
 from dynamo_capture.semantics.tensors.replaced_data import set_data
-from dynamo_capture.semantics.tensors.torchs_members import is_torchs
+from dynamo_capture.semantics.tensors.torchs_members import is_torchs, overrides
 from dynamo_capture.sources.sources import TensorAttributeSource
 from dynamo_capture.values import (
     NONE,
@@ -52,179 +51,184 @@ def redefines(kind: type) -> bool:
     return any(hasattr(torch.Tensor, name) for name in own - _OF_EVERY_OBJECT)
 
 
-class TensorAttributes(Operations):
-    """``tensor.name`` and ``tensor.name = value``."""
+def attribute(tx: Context, owner: TensorValue, name: str) -> Value:
+    """What torch gives each tensor under a name, or what is kept on this one."""
+    if owner.attrs is not None and name in owner.attrs:
+        return owner.attrs[name]
+    tx.attributes.in_class(torch.Tensor, name)
+    spec = owner.meta.spec
+    match name:
+        case "shape":
+            return TupleValue([size_value(n) for n in spec.sizes], torch.Size)
+        case "dtype":
+            return Const(spec.dtype)
+        case "device":
+            return Const(spec.device)
+        case "requires_grad":
+            return Const(owner.meta.requires_grad)
+        case "ndim":
+            return Const(len(spec.sizes))
+        case "nbytes":
+            return tx.operators.binary(
+                "*", tx.tensors.plain_method(owner, "numel", [], {}), Const(spec.dtype.itemsize)
+            )
+        case "_has_symbolic_sizes_strides":
+            return Const(False)
+        case "is_leaf":
+            return Const(_is_leaf(tx, owner))
+        case "__class__":
+            return Const(owner.meta.cls)
+        case "__dict__":
+            raise GraphBreak("CAP214", "the dictionary of a tensor is asked for")
+        case "grad":
+            return _grad(tx, owner)
+        case "grad_fn" | "_grad_fn" if not owner.meta.requires_grad or _is_leaf(tx, owner):
+            return NONE
+        case "grad_fn" | "_grad_fn" | "_version" | "_base" | "output_nr":
+            # The node is to be the operation's, not that of a graph that holds it.
+            made_here = owner.real is None and name in ("grad_fn", "_grad_fn", "output_nr")
+            raise GraphBreak(
+                "CAP208", f"the autograd state {name!r} of a tensor is asked for", as_written=made_here
+            )
+        case "_backward_hooks" | "_post_accumulate_grad_hooks" if tx.effects.hooks:
+            raise GraphBreak("CAP205", "a tensor's hooks are asked for after one was registered")
+        case "retains_grad" | "_backward_hooks" if owner.real is not None and owner.source is not None:
+            source = _fact(tx, owner, name)
+            return tx.wrap(source.step(owner.real), source)
+        case "grad_dtype":
+            _is_leaf(tx, owner)
+    found = fx_guards.class_lookup(owner.meta.cls, name)
+    if isinstance(found, (types.FunctionType, types.MethodDescriptorType, types.WrapperDescriptorType)):
+        return BuiltinMethod(owner, name)
+    if found is fx_guards.ABSENT:
+        return _instance_attribute(tx, owner, name)
+    if isinstance(found, (property, types.GetSetDescriptorType)):
+        check_is_known(name)
+        return tx.tensors.operation("call_function", getattr, getattr, [owner, Const(name)], {})
+    return Const(owner.meta.cls).get_attr(tx, name)
 
-    def get_attr(self, owner: TensorValue, name: str) -> Value:
-        """``tensor.name``."""
-        tx = self._tx
-        if owner.attrs is not None and name in owner.attrs:
-            return owner.attrs[name]
-        tx.attributes.in_class(torch.Tensor, name)
-        spec = owner.meta.spec
-        match name:
-            case "shape":
-                return TupleValue([size_value(n) for n in spec.sizes], torch.Size)
-            case "dtype":
-                return Const(spec.dtype)
-            case "device":
-                return Const(spec.device)
-            case "requires_grad":
-                return Const(owner.meta.requires_grad)
-            case "ndim":
-                return Const(len(spec.sizes))
-            case "nbytes":
-                return tx.operators.binary(
-                    "*", super().call_method(owner, "numel", [], {}), Const(spec.dtype.itemsize)
-                )
-            case "_has_symbolic_sizes_strides":
-                return Const(False)
-            case "is_leaf":
-                return Const(self._is_leaf(owner))
-            case "__class__":
-                return Const(owner.meta.cls)
-            case "__dict__":
-                raise GraphBreak("CAP214", "the dictionary of a tensor is asked for")
-            case "grad":
-                return self._grad(owner)
-            case "grad_fn" | "_grad_fn" if not owner.meta.requires_grad or self._is_leaf(owner):
-                return NONE
-            case "grad_fn" | "_grad_fn" | "_version" | "_base" | "output_nr":
-                # The node is to be the operation's, not that of a graph that holds it.
-                made_here = owner.real is None and name in ("grad_fn", "_grad_fn", "output_nr")
-                raise GraphBreak(
-                    "CAP208", f"the autograd state {name!r} of a tensor is asked for", as_written=made_here
-                )
-            case "_backward_hooks" | "_post_accumulate_grad_hooks" if tx.effects.hooks:
-                raise GraphBreak("CAP205", "a tensor's hooks are asked for after one was registered")
-            case "retains_grad" | "_backward_hooks" if owner.real is not None and owner.source is not None:
-                source = _fact(self._tx, owner, name)
-                return tx.wrap(source.step(owner.real), source)
-            case "grad_dtype":
-                self._is_leaf(owner)
-        found = fx_guards.class_lookup(owner.meta.cls, name)
-        if isinstance(found, (types.FunctionType, types.MethodDescriptorType, types.WrapperDescriptorType)):
-            return BuiltinMethod(owner, name)
-        if found is fx_guards.ABSENT:
-            return self._instance_attribute(owner, name)
-        if isinstance(found, (property, types.GetSetDescriptorType)):
-            check_is_known(name)
-            return self.operation("call_function", getattr, getattr, [owner, Const(name)], {})
-        return Const(owner.meta.cls).get_attr(tx, name)
 
-    def _is_leaf(self, owner: TensorValue) -> bool:
-        """Whether a tensor is no result, in autograd's eyes: guarded, where an existing one may become one."""
-        if owner.real is not None and owner.source is not None:
-            with torch._C.DisableTorchFunctionSubclass():
-                requires_grad, is_leaf = owner.real.requires_grad, owner.real.is_leaf
-            if requires_grad:
-                self._tx.guards.equals(_fact(self._tx, owner, "is_leaf"), is_leaf)
-        return owner.meta.is_leaf
+def _is_leaf(tx: Context, owner: TensorValue) -> bool:
+    """Whether a tensor is no result, in autograd's eyes: guarded, where an existing one may become one."""
+    if owner.real is not None and owner.source is not None:
+        with torch._C.DisableTorchFunctionSubclass():
+            requires_grad, is_leaf = owner.real.requires_grad, owner.real.is_leaf
+        if requires_grad:
+            tx.guards.equals(_fact(tx, owner, "is_leaf"), is_leaf)
+    return owner.meta.is_leaf
 
-    def is_own(self, cls: type, name: str) -> bool:
-        """Whether the program, not torch, defines the attribute: in a class of its own, or in one of torch's."""
-        found = self._tx.attributes.in_class(cls, name)
-        if cls in PLAIN_CLASSES:
-            return not is_torchs(cls, name, found)
-        owner = next((base for base in cls.__mro__ if name in base.__dict__), None)
-        if owner is None or owner is object:
-            return False
-        return owner not in torch.Tensor.__mro__ or not is_torchs(torch.Tensor, name, found)
 
-    def reads_own(self, cls: type, name: str) -> bool:
-        """Whether torch's method of this name, written in Python, asks for attributes that a class of the program
-        defines."""
-        return self.function_reads_own(cls, getattr(torch.Tensor, name, None))
+def is_own(tx: Context, cls: type, name: str) -> bool:
+    """Whether the program, not torch, defines the attribute: in a class of its own, or in one of torch's."""
+    found = tx.attributes.in_class(cls, name)
+    if cls in PLAIN_CLASSES:
+        return not is_torchs(cls, name, found)
+    owner = next((base for base in cls.__mro__ if name in base.__dict__), None)
+    if owner is None or owner is object:
+        return False
+    return owner not in torch.Tensor.__mro__ or not is_torchs(torch.Tensor, name, found)
 
-    def function_reads_own(self, cls: type, function: Any) -> bool:
-        """Whether a function of torch, written in Python, asks for attributes that a class of the program defines."""
-        if cls in PLAIN_CLASSES or not redefines(cls):
-            return False
-        plain = inspect.unwrap(function)
-        return isinstance(plain, types.FunctionType) and any(
-            self.is_own(cls, read) for read in plain.__code__.co_names
-        )
 
-    def check_special(self, value: Value, *names: str) -> None:
-        """Python asks the class of a tensor first what an operator or a builtin function means."""
-        cls = value.meta.cls if isinstance(value, TensorValue) else torch.Tensor
-        if cls is torch.Tensor or cls is torch.nn.Parameter:
-            return
-        for name in names:
-            if self.is_own(cls, name) or self.reads_own(cls, name):
-                raise GraphBreak("CAP210", f"{name} of {cls.__name__}, a class of tensors")
+def reads_own(tx: Context, cls: type, name: str) -> bool:
+    """Whether torch's method of this name, written in Python, asks for attributes that a class of the program
+    defines."""
+    return function_reads_own(tx, cls, getattr(torch.Tensor, name, None))
 
-    def own_attribute(self, owner: TensorValue, name: str) -> Value:
-        tx, cls = self._tx, owner.meta.cls
-        found = tx.attributes.in_class(cls, name)
-        if not has_member(type(found), "__set__") and owner.real is not None:
-            if name in vars(owner.real):
-                return self._instance_attribute(owner, name)
-            if owner.source is not None:
-                tx.guards.absent(InstanceDictSource(owner.source), name)
-        if found is fx_guards.ABSENT:
-            return self._instance_attribute(owner, name)
-        if isinstance(found, (types.FunctionType, types.MethodDescriptorType, types.WrapperDescriptorType)):
-            return MethodValue(Const(found), owner)
-        if type(found) is property and found.fget is not None:
-            return tx.calls.call_known(Const(found.fget), [owner], {})
-        if isinstance(found, types.MemberDescriptorType):
-            return self._slot(owner, name, found)
-        if has_member(type(found), "__set__"):
-            raise GraphBreak("CAP214", f"the descriptor {name} of a tensor subclass")
-        return Const(cls).get_attr(tx, name)
 
-    def _slot(self, owner: TensorValue, name: str, found: types.MemberDescriptorType) -> Value:
-        if owner.real is None or owner.source is None:
-            raise GraphBreak("CAP214", f"the slot {name} of a tensor subclass")
-        try:
-            real = found.__get__(owner.real)
-        except AttributeError:
-            self._tx.guards.add(fx_guards.AttributeAbsent(owner.source, name))
-            raise self._tx.raises(AttributeError, name) from None
-        return self._tx.wrap(real, AttrSource(owner.source, name))
+def function_reads_own(tx: Context, cls: type, function: Any) -> bool:
+    """Whether a function of torch, written in Python, asks for attributes that a class of the program defines."""
+    if cls in PLAIN_CLASSES or not redefines(cls):
+        return False
+    plain = inspect.unwrap(function)
+    return isinstance(plain, types.FunctionType) and any(
+        is_own(tx, cls, read) for read in plain.__code__.co_names
+    )
 
-    def _instance_attribute(self, owner: TensorValue, name: str) -> Value:
-        if owner.real is not None and owner.source is not None:
-            space = self._tx.wrapping.value_of(vars(owner.real))
-            if space is not None and self._tx.effects.has_changed(space):
-                raise GraphBreak(
-                    "CAP214", "an attribute of a tensor is read, whose dictionary has been changed"
-                )
-            if name in vars(owner.real):
-                return self._tx.wrap(
-                    vars(owner.real)[name], ItemSource(InstanceDictSource(owner.source), name)
-                )
-            self._tx.guards.absent(InstanceDictSource(owner.source), name)
-        fallback = self._tx.attributes.in_class(owner.meta.cls, "__getattr__")
-        if isinstance(fallback, types.FunctionType):
-            return self._tx.inliner.call_function(Const(fallback), [owner, Const(name)], {})
-        raise self._tx.raises(AttributeError, f"{owner.meta.cls.__name__!r} object has no attribute {name!r}")
 
-    def _grad(self, owner: TensorValue) -> Value:
-        if owner.real is None or owner.source is None:
-            if not owner.meta.requires_grad or self._is_leaf(owner):
-                return NONE
-            raise GraphBreak("CAP208", "`grad` of an intermediate tensor is asked for")
-        return self._tx.wrap(owner.real.grad, plain_attribute(self._tx, owner.source, "grad"))
+def check_special(tx: Context, value: Value, *names: str) -> None:
+    """Python asks the class of a tensor first what an operator or a builtin function means."""
+    cls = value.meta.cls if isinstance(value, TensorValue) else torch.Tensor
+    if cls is torch.Tensor or cls is torch.nn.Parameter:
+        return
+    for name in names:
+        if is_own(tx, cls, name) or reads_own(tx, cls, name):
+            raise GraphBreak("CAP210", f"{name} of {cls.__name__}, a class of tensors")
 
-    def set_attr(self, owner: TensorValue, name: str, value: Value) -> None:
-        """``tensor.name = value``."""
-        if name == "requires_grad" and isinstance(value, Const):
-            self.call_method(owner, "requires_grad_", [value], {})
-            return
-        if name == "data" and self._tx.force(value) is owner:  # ``module.to(dtype)`` that has nothing to do
-            return
-        if name == "data":
-            set_data(self._tx, owner, value)
-            return
-        is_grad = name == "grad" and self._is_leaf(owner) and _may_be_grad(owner, self._tx.force(value))
-        if not is_grad and has_member(owner.meta.cls, name):
-            raise GraphBreak("CAP208", f"the attribute {name!r} of a tensor is set")
-        if owner.attrs is None:
-            owner.attrs = {}
-        owner.attrs[name] = value
-        self._tx.effects.tensor_attribute(owner, name)
+
+def own_attribute(tx: Context, owner: TensorValue, name: str) -> Value:
+    cls = owner.meta.cls
+    found = tx.attributes.in_class(cls, name)
+    if not has_member(type(found), "__set__") and owner.real is not None:
+        if name in vars(owner.real):
+            return _instance_attribute(tx, owner, name)
+        if owner.source is not None:
+            tx.guards.absent(InstanceDictSource(owner.source), name)
+    if found is fx_guards.ABSENT:
+        return _instance_attribute(tx, owner, name)
+    if isinstance(found, (types.FunctionType, types.MethodDescriptorType, types.WrapperDescriptorType)):
+        return MethodValue(Const(found), owner)
+    if type(found) is property and found.fget is not None:
+        return tx.calls.call_known(Const(found.fget), [owner], {})
+    if isinstance(found, types.MemberDescriptorType):
+        return _slot(tx, owner, name, found)
+    if has_member(type(found), "__set__"):
+        raise GraphBreak("CAP214", f"the descriptor {name} of a tensor subclass")
+    return Const(cls).get_attr(tx, name)
+
+
+def _slot(tx: Context, owner: TensorValue, name: str, found: types.MemberDescriptorType) -> Value:
+    if owner.real is None or owner.source is None:
+        raise GraphBreak("CAP214", f"the slot {name} of a tensor subclass")
+    try:
+        real = found.__get__(owner.real)
+    except AttributeError:
+        tx.guards.add(fx_guards.AttributeAbsent(owner.source, name))
+        raise tx.raises(AttributeError, name) from None
+    return tx.wrap(real, AttrSource(owner.source, name))
+
+
+def _instance_attribute(tx: Context, owner: TensorValue, name: str) -> Value:
+    if owner.real is not None and owner.source is not None:
+        space = tx.wrapping.value_of(vars(owner.real))
+        if space is not None and tx.effects.has_changed(space):
+            raise GraphBreak("CAP214", "an attribute of a tensor is read, whose dictionary has been changed")
+        if name in vars(owner.real):
+            return tx.wrap(vars(owner.real)[name], ItemSource(InstanceDictSource(owner.source), name))
+        tx.guards.absent(InstanceDictSource(owner.source), name)
+    fallback = tx.attributes.in_class(owner.meta.cls, "__getattr__")
+    if isinstance(fallback, types.FunctionType):
+        return tx.inliner.call_function(Const(fallback), [owner, Const(name)], {})
+    raise tx.raises(AttributeError, f"{owner.meta.cls.__name__!r} object has no attribute {name!r}")
+
+
+def _grad(tx: Context, owner: TensorValue) -> Value:
+    if owner.real is not None and owner.source is not None and overrides(owner.meta.cls):
+        source = TensorAttributeSource(owner.source, "grad")
+        return tx.wrap(source.step(owner.real), source)
+    if owner.real is None or owner.source is None:
+        if not owner.meta.requires_grad or _is_leaf(tx, owner):
+            return NONE
+        raise GraphBreak("CAP208", "`grad` of an intermediate tensor is asked for")
+    return tx.wrap(owner.real.grad, plain_attribute(tx, owner.source, "grad"))
+
+
+def set_attribute(tx: Context, owner: TensorValue, name: str, value: Value) -> None:
+    """``tensor.name = value``, of which neither class nor mode is asked."""
+    if name == "requires_grad" and isinstance(value, Const):
+        tx.tensors.call_method(owner, "requires_grad_", [value], {})
+        return
+    if name == "data" and tx.force(value) is owner:  # ``module.to(dtype)`` that has nothing to do
+        return
+    if name == "data":
+        set_data(tx, owner, value)
+        return
+    is_grad = name == "grad" and _is_leaf(tx, owner) and _may_be_grad(owner, tx.force(value))
+    if not is_grad and has_member(owner.meta.cls, name):
+        raise GraphBreak("CAP208", f"the attribute {name!r} of a tensor is set")
+    if owner.attrs is None:
+        owner.attrs = {}
+    owner.attrs[name] = value
+    tx.effects.tensor_attribute(owner, name)
 
 
 def plain_attribute(tx: Context, source: Source, name: str) -> Source:

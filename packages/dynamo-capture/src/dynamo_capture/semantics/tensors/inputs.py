@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from typing import Any, ClassVar
 
 import torch
-from torch.nested._internal.nested_tensor import NestedTensor
 from torch.nn.parameter import is_lazy
 
 import fx_guards
@@ -15,9 +16,9 @@ from dynamo_capture.semantics.tensors.attributes import redefines
 from dynamo_capture.semantics.tensors.content import small_buffers
 from dynamo_capture.semantics.tensors.torchs_members import overrides
 from dynamo_capture.sources.sources import PlainTensorSource
+from dynamo_capture.tables import first_answer
 from dynamo_capture.values import TensorMeta, TensorValue
 from dynamo_capture.values.base import Context
-from dynamo_capture.values.tensors.wrapper import dispatches
 from fx_interface.signature import InputKind
 from fx_interface.source import ItemSource, Source
 from fx_interface.tensor_spec import TensorSpec
@@ -29,6 +30,9 @@ _NOT_IN_NAMES = re.compile(r"\W")
 class Inputs:
     """The tensors that one trace was given."""
 
+    input_kinds: ClassVar[tuple[Callable[[Context, Any, Source], TensorValue | None], ...]]
+    """Who is asked about a tensor of a class that is not torch's plain ones, in order."""
+
     def __init__(self, tx: Context) -> None:
         self._tx = tx
         self.inputs: list[TensorValue] = []
@@ -36,15 +40,11 @@ class Inputs:
     def _of_subclass(self, real: torch.Tensor, source: Source) -> TensorValue:
         """A tensor of a class with its own ``__torch_function__`` is passed as what it is to torch."""
         kind = type(real)
-        if kind is NestedTensor:
-            nested: TensorValue = self._tx.tensors.nested_input(real, source)
-            self.inputs.append(nested)
-            return nested
-        is_torchs = is_of_torch(kind)  # uninitialized parameters, fake tensors and so on
-        if dispatches(kind) and not is_torchs:
-            made: TensorValue = self._tx.tensors.wrapper(real, source)
+        made = first_answer(self.input_kinds, self._tx, real, source)
+        if made is not None:
             self.inputs.append(made)
             return made
+        is_torchs = is_of_torch(kind)  # uninitialized parameters, fake tensors and so on
         layout = torchs_own(real, "layout")
         if is_torchs or is_lazy(real) or layout is not torch.strided:
             raise GraphBreak(

@@ -40,9 +40,11 @@ from dynamo_capture.semantics.tensors.results.outcomes import Outcomes, label_of
 from dynamo_capture.semantics.tensors.results.writes import is_own_memory, is_view_of_new_leaf, may_be_refused
 from dynamo_capture.semantics.tensors.torchs_members import BY_METHOD_ONLY
 from dynamo_capture.session.controls import is_allowed_in_graph
+from dynamo_capture.tables import first_answer
 from dynamo_capture.values import Const, TensorMeta, TensorValue, Value
 from dynamo_capture.values.base import Context
 from dynamo_capture.values.numbers.random_generator import DiceValue
+from dynamo_capture.values.tensors.wrapper import WrapperValue
 from fx_interface.graph import BORN_KEY, EXPECTED_KEY
 from fx_interface.operator_facts.collectives import is_collective, is_wait
 from fx_interface.symbols import Symbol
@@ -110,8 +112,8 @@ _REWRITES = (_one_by_one, _of_numbers, _of_floats, _of_sizes)
 class Operations(Outcomes):
     """The tensor operations of one trace. ``memo`` outlives it."""
 
-    interceptors: ClassVar[tuple[Callable[[Any, Operation], Value | None], ...]]
-    """Who is asked about an operation, in order."""
+    interceptors: ClassVar[tuple[Callable[[Context, Operation], Value | None], ...]]
+    """Who is asked about an operation, in order, before torch's kernels."""
 
     def __init__(self, tx: Context, memo: dict[Any, Outcome]) -> None:
         super().__init__(tx, memo)
@@ -123,10 +125,6 @@ class Operations(Outcomes):
         """Copies of what data choose, which may be read only."""
         self.emptied = False
         """Whether the program has emptied the storage of an existing tensor."""
-
-    def get_attr(self, owner: TensorValue, name: str) -> Value:
-        """``tensor.name``."""
-        raise NotImplementedError
 
     def call_function(
         self, function: Callable[..., Any], args: Sequence[Value], kwargs: dict[str, Value]
@@ -142,10 +140,10 @@ class Operations(Outcomes):
         kwargs = defaults.with_default_device(self._tx, function, kwargs)
         return self.operation("call_function", function, function, list(args), kwargs)
 
-    def call_method(
+    def plain_method(
         self, owner: TensorValue, name: str, args: list[Value], kwargs: dict[str, Value]
     ) -> Value:
-        """``tensor.name(*args, **kwargs)``."""
+        """``tensor.name(*args, **kwargs)``, of which neither class nor mode is asked."""
         self._tx.attributes.in_class(owner.python_type(), name)
         if owner.content is not None and name in contents.READERS:
             return contents.read(self._tx, owner, name)
@@ -175,14 +173,14 @@ class Operations(Outcomes):
         if getattr(function, "__objclass__", None) is object:
             raise GraphBreak("CAP214", f"{name}() of an object is called on a tensor")
         if function is None:
-            return self.get_attr(owner, name).call(self._tx, args, kwargs)
+            return owner.get_attr(self._tx, name).call(self._tx, args, kwargs)
         substitute = substitute_for(function)
         if substitute is not None:
             return self._tx.calls.by_substitute(Const(function), substitute, [owner, *args], kwargs)
         return self.operation("call_method", name, function, [owner, *args], kwargs)
 
-    def get_item(self, owner: TensorValue, key: Value) -> Value:
-        """``tensor[key]``."""
+    def plain_item(self, owner: TensorValue, key: Value) -> Value:
+        """``tensor[key]``, of which neither class nor mode is asked, unless it becomes an operation."""
         if self._tx.output.indexes_by_tensors:
             found = points.element(self._tx, owner, key)
             if found is not None:
@@ -193,8 +191,8 @@ class Operations(Outcomes):
         rest = indexing.with_tensors(self._tx, rest)
         return self.operation("call_function", operator.getitem, operator.getitem, [owner, rest], {})
 
-    def set_item(self, owner: TensorValue, key: Value, value: Value) -> None:
-        """``tensor[key] = value``."""
+    def set_plain_item(self, owner: TensorValue, key: Value, value: Value) -> None:
+        """``tensor[key] = value``, of which neither class nor mode is asked, unless it becomes an operation."""
         owner, rest = indexing.without_data(self._tx, owner, key)
         key = Const(...) if rest is None else indexing.with_tensors(self._tx, rest)
         value = indexing.with_tensors(self._tx, value)
@@ -210,7 +208,8 @@ class Operations(Outcomes):
     ) -> Value:
         """One operation: what the first of the ``interceptors`` that takes it makes of it."""
         call = Operation(op, target, function, args, kwargs)
-        return next(answer for asked in self.interceptors if (answer := asked(self, call)) is not None)
+        answer = first_answer(self.interceptors, self._tx, call)
+        return self.plain(call) if answer is None else answer
 
     def plain(self, call: Operation) -> Value:
         """An operation that torch's own kernels carry out."""
@@ -344,6 +343,8 @@ class Operations(Outcomes):
 
     def number(self, tensor: TensorValue, what: str, code: str = "CAP201") -> Value:
         """The only element of a tensor, where it is known; the graph break ``what`` otherwise."""
+        if type(tensor) is WrapperValue:  # its class would be asked
+            raise GraphBreak(code, what)
         followed = tensor.content is None and self.followed.of(tensor) is not None
         taken = floats.of_tensor(self._tx, tensor) if followed else None
         if taken is not None:

@@ -12,6 +12,7 @@ from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.foundation.type_names import message_name
 from dynamo_capture.semantics.calls.builtins.slots import refuse
 from dynamo_capture.semantics.registry import handles
+from dynamo_capture.semantics.tensor_subclasses.overrides import is_asked
 from dynamo_capture.values import (
     Const,
     DictValue,
@@ -33,7 +34,7 @@ def make_reversed(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> V
 
     value = args[0]
     tx.tensors.check_special(value, "__reversed__")
-    if isinstance(value, TensorValue) and tx.tensors.is_asked([value]):
+    if isinstance(value, TensorValue) and is_asked(tx, [value]):
         raise GraphBreak(
             "CAP210", f"reversed() of a {value.meta.cls.__name__}, of which __torch_function__ is asked"
         )

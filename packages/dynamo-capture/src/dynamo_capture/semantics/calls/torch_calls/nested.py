@@ -15,6 +15,7 @@ from dynamo_capture.polyfills.torch import jagged
 from dynamo_capture.semantics.declared import handles_loaded
 from dynamo_capture.semantics.modes.contexts import NullContext
 from dynamo_capture.semantics.registry import handles
+from dynamo_capture.semantics.tensor_subclasses.nested import new_nested
 from dynamo_capture.values import FALSE, NONE, Const, DictValue, FunctionValue, TupleValue, Value, is_none
 from dynamo_capture.values.base import Context
 from dynamo_capture.values.tensors.nested import NestedValue
@@ -29,7 +30,8 @@ def make(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     known = {"values", "offsets", "lengths", "_ragged_idx", "_metadata_cache"}
     if not given.keys() <= known or not given.keys() >= {"values", "offsets"}:
         raise GraphBreak("CAP233", f"a nested tensor is made with {', '.join(given)}")
-    made: Value = tx.tensors.nested(
+    made = new_nested(
+        tx,
         given["values"],
         given["offsets"],
         given.get("lengths", NONE),
@@ -46,7 +48,7 @@ def view(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     found = {name: tx.force(given.get(name, NONE)) for name in ("min_seqlen", "max_seqlen")}
     cache = DictValue({name: [Const(name), value] for name, value in found.items() if not is_none(value)})
     lengths, ragged = given.get("lengths", NONE), given.get("ragged_idx")
-    made: Value = tx.tensors.nested(given["values"], given["offsets"], lengths, ragged, cache)
+    made = new_nested(tx, given["values"], given["offsets"], lengths, ragged, cache)
     return made
 
 
