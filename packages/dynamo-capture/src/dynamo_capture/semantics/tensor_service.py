@@ -39,9 +39,10 @@ _WRITERS = (overrides.check_setting, nested.set_attribute, wrappers.set_attribut
 class Tensors(Operations, Inputs):
     """The tensor inputs and operations of one trace. ``memo`` outlives it.
 
-    ``chooses``: whether there are tensors that data choose; ``disabled``: in so many blocks that turn the classes' ``__torch_function__`` off; ``below``: in so many calls of
-    ``__torch_dispatch__``, which autograd does not see into; ``stretch``: the operations so far that autograd follows
-    through classes that dispatch; ``has_nested``: whether the trace has met a nested tensor.
+    ``chooses``: whether there are tensors that data choose; ``disabled``: in so many blocks that turn the classes'
+    ``__torch_function__`` off; ``below``: in so many calls of ``__torch_dispatch__``, which autograd does not see into;
+    ``stretch``: the operations so far that autograd follows through classes that dispatch; ``has_nested``: whether the
+    trace has met a nested tensor.
     """
 
     interceptors = (

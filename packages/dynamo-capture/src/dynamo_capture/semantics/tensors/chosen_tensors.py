@@ -59,9 +59,7 @@ def attribute(tx: Context, chosen: ChosenValue, name: str) -> Value:
     raise chosen.unknown(f"the attribute {name!r}")
 
 
-def method(
-    tx: Context, chosen: ChosenValue, name: str, args: list[Value], kwargs: dict[str, Value]
-) -> Value:
+def method(tx: Context, chosen: ChosenValue, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """``chosen.name(...)``: a fact, or an operation."""
     function = getattr(torch.Tensor, name, None)
     if not issubclass(chosen.python_type(), torch.Tensor) or function is None:

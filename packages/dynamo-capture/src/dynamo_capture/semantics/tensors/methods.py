@@ -12,7 +12,7 @@ from dynamo_capture.runtime import made_tensors
 from dynamo_capture.semantics.numbers import floats
 from dynamo_capture.semantics.tensors.arguments import positions
 from dynamo_capture.semantics.tensors.content import data_numbers
-from dynamo_capture.semantics.tensors.places import storage_offset
+from dynamo_capture.semantics.tensors.content.places import storage_offset
 from dynamo_capture.sources.sources import AnswerSource, FollowedTensorSource, PlainTensorSource
 from dynamo_capture.tables import declaring
 from dynamo_capture.values import NONE, TRUE, Const, TensorMeta, TensorValue, TupleValue, Value, size_value
