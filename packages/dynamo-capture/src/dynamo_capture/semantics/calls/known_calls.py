@@ -31,6 +31,7 @@ from dynamo_capture.semantics.calls.substituted import call_substitute, check_wo
 from dynamo_capture.semantics.calls.torch_calls.data_classes import call_allowed
 from dynamo_capture.semantics.calls.torch_calls.dynamo_marks import without_stock_marks
 from dynamo_capture.semantics.calls.torch_calls.optimized import call_optimized
+from dynamo_capture.semantics.calls.torch_calls.packed import call_packed
 from dynamo_capture.semantics.calls.torch_calls.scripted import call_scripted
 from dynamo_capture.semantics.calls.unbound import call_unbound
 from dynamo_capture.semantics.leaf_functions import is_leaf_function, is_tensor_method, is_torch_builtin
@@ -248,6 +249,10 @@ def _class(tx: Context, owner: Const, args: Args, kwargs: Kwargs) -> Value | Non
     return construct(tx, owner, args, kwargs) if isinstance(owner.value, type) else None
 
 
+def _with_packed(tx: Context, owner: Const, args: Args, kwargs: Kwargs) -> Value | None:
+    return call_packed(tx, owner, args, kwargs) if is_torch_builtin(owner.value) else None
+
+
 def _operation(tx: Context, owner: Const, args: Args, kwargs: Kwargs) -> Value | None:
     """A function in C that is one operation of the graph."""
     function = owner.value
@@ -354,6 +359,7 @@ KNOWN: tuple[Interceptor, ...] = (
     _getter,
     _substitute,
     _class,
+    _with_packed,
     _operation,
     call_scripted,
     _tensor_getter,

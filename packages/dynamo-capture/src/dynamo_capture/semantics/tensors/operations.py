@@ -15,7 +15,7 @@ from torch.fx import Node
 
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.polyfills.torch import substitute_for
-from dynamo_capture.runtime.opaque_calls import OpaqueCall
+from dynamo_capture.runtime.calls.opaque_calls import OpaqueCall
 from dynamo_capture.semantics.numbers import floats
 from dynamo_capture.semantics.tensors import foreach
 from dynamo_capture.semantics.tensors.arguments import (

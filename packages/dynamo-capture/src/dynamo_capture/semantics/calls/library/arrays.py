@@ -15,7 +15,7 @@ import torch
 
 from dynamo_capture.foundation import numpy_types
 from dynamo_capture.foundation.errors import GraphBreak, NotConstant, UserRaise
-from dynamo_capture.runtime.numpy_calls import parts_of, shown_by
+from dynamo_capture.runtime.calls.numpy_calls import parts_of, shown_by
 from dynamo_capture.semantics.calls.library.array_indices import is_basic, is_mask, takes_one
 from dynamo_capture.semantics.calls.library.array_tables import (
     CALLED,

@@ -1,7 +1,7 @@
 """Functions and methods of numpy on arrays whose numbers the trace does not know: numpy computes when the graph runs.
 
 What comes out is learnt by a call on arrays of the same form. What shows the memory of an argument there becomes a view
-of its tensor; what is new becomes a result of ``runtime.numpy_calls``. What gives Python objects, whose value or length
+of its tensor; what is new becomes a result of ``runtime.calls.numpy_calls``. What gives Python objects, whose value or length
 data tell, breaks the graph.
 """
 
@@ -16,7 +16,7 @@ import torch
 
 from dynamo_capture.foundation import numpy_types
 from dynamo_capture.foundation.errors import GraphBreak, NotConstant
-from dynamo_capture.runtime.numpy_calls import (
+from dynamo_capture.runtime.calls.numpy_calls import (
     Form,
     NumpyCall,
     Place,
@@ -26,7 +26,7 @@ from dynamo_capture.runtime.numpy_calls import (
     parts_of,
     shown_by,
 )
-from dynamo_capture.runtime.numpy_calls import operator as numpy_operator
+from dynamo_capture.runtime.calls.numpy_calls import operator as numpy_operator
 from dynamo_capture.values import (
     Const,
     ListValue,

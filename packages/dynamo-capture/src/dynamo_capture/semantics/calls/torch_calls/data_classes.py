@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from dynamo_capture.runtime.opaque_calls import Form, OpaqueCall
+from dynamo_capture.runtime.calls.opaque_calls import Form, OpaqueCall
 from dynamo_capture.runtime.replacement_calls import builtin_base
 from dynamo_capture.values import Const, DictValue, ObjectValue, Value
 from dynamo_capture.values.base import Context

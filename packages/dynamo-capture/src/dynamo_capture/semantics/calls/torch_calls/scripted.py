@@ -11,7 +11,7 @@ import torch
 
 from dynamo_capture.foundation.errors import GraphBreak, UserRaise
 from dynamo_capture.foundation.known_objects import METHOD_IN_CPP, in_c
-from dynamo_capture.runtime.opaque_calls import OpaqueCall
+from dynamo_capture.runtime.calls.opaque_calls import OpaqueCall
 from dynamo_capture.values import Const, Value
 from dynamo_capture.values.base import Context
 

@@ -1,0 +1,1 @@
+"""What nodes of a graph call that no operator of torch is."""
