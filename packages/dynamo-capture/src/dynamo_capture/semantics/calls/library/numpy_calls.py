@@ -1,7 +1,7 @@
 """Functions and methods of numpy on arrays whose numbers the trace does not know: numpy computes when the graph runs.
 
 What comes out is learnt by a call on arrays of the same form. What shows the memory of an argument there becomes a view
-of its tensor; what is new is a result of ``runtime.calls.numpy_calls``. What gives Python objects, whose value or length
+of its tensor; what is new is a result of ``calls.numpy_calls``. What gives Python objects, whose value or length
 data tell, breaks the graph.
 """
 
