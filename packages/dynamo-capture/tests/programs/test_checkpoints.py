@@ -5,7 +5,7 @@ from functools import partial
 
 import pytest
 import torch
-from torch.utils.checkpoint import checkpoint, checkpoint_sequential
+from torch.utils.checkpoint import checkpoint, checkpoint_sequential, create_selective_checkpoint_contexts
 
 from dynamo_capture import export, optimize
 
@@ -316,6 +316,33 @@ def test_a_context_function_is_left_to_eager(same):
         lambda x: checkpoint(torch.sin, x, use_reentrant=False, context_fn=contexts) + x,
         (given(),), (given(),),
     )  # fmt: skip
+
+
+def test_selective_contexts_are_traced_in_each_call(whole):
+    def make():
+        calls = []
+
+        def f(x):
+            def contexts():
+                calls.append(x.shape[0])
+                return create_selective_checkpoint_contexts([torch.ops.aten.sin.default])
+
+            with torch.no_grad():
+                checkpoint(torch.cos, x, use_reentrant=False, context_fn=contexts)
+            return checkpoint(torch.sin, x, use_reentrant=False, context_fn=contexts) + x, calls
+
+        return f
+
+    whole.made(make, (given(),), (given(),))
+
+
+def test_selective_contexts_that_eager_refuses(same):
+    def f(x, which):
+        saved = [[torch.ops.aten.sin], 3, [torch.ops.aten.sin.default]][which]
+        contexts = partial(create_selective_checkpoint_contexts, saved)
+        return checkpoint(torch.sin, x, use_reentrant=which == 2, context_fn=contexts)
+
+    same(f, (given(), 0), (given(), 1), (given(), 2))
 
 
 def test_the_unstated_form_warns_as_eager_does(whole):

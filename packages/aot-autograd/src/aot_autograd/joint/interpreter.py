@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any, Final
 
 import torch
@@ -16,6 +17,7 @@ from torch.fx.node import map_arg
 from aot_autograd.functionalization.out_arguments import call_with_out
 from aot_autograd.joint.attention import record_attention
 from aot_autograd.joint.joint import Program
+from aot_autograd.joint.selection import Selection
 from aot_autograd.recording.record import Recorder
 from aot_autograd.recording.trace import TracedTensor
 from aot_autograd.views.memory import read
@@ -24,6 +26,7 @@ from fx_interface.errors import UnsupportedProgramError
 from fx_interface.graph import BORN_KEY, EXPECTED_KEY, location_of_node, size_max, size_min
 from fx_interface.operator_facts.collectives import is_wait
 from fx_interface.regions import attention, checkpointed, differentiable
+from fx_interface.regions.checkpoint import policy_named
 from fx_interface.symbols import Expr, Symbol, symbol
 from fx_interface.tensor_spec import SPEC_KEY, SymSpec, TensorSpec
 from fx_interface.torch_internals.modes import BLOCKS
@@ -125,11 +128,20 @@ def _body(recorder: Recorder, graph_module: GraphModule) -> Callable[..., Any]:
     return run
 
 
-def _checkpointed(recorder: Recorder, body: Callable[..., Any], *args: Any, saved: Sequence[int] = ()) -> Any:
-    """What is computed inside is not kept for the backward; results of the outermost one may be."""
+def _checkpointed(
+    recorder: Recorder,
+    body: Callable[..., Any],
+    *args: Any,
+    saved: Sequence[int] = (),
+    policy: str | None = None,
+) -> Any:
+    """What is computed inside is not kept for the backward; results of the outermost one may be, and what the policy
+    says."""
+    asked = None if policy is None else policy_named(policy)
     recorder.checkpoints += 1
     try:
-        results = body(*args)
+        with nullcontext() if asked is None else Selection(recorder, asked):
+            results = body(*args)
     finally:
         recorder.checkpoints -= 1
     if not recorder.checkpoints:

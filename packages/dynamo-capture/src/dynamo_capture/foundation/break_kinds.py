@@ -259,7 +259,8 @@ _ENTRIES = (
         "CAP244",
         "a checkpoint in a form that cannot be captured",
         "a graph recomputes a part with the same random numbers, and gives gradients to all that the part uses",
-        "call torch.utils.checkpoint.checkpoint(..., use_reentrant=False) without context_fn and debug",
+        "call torch.utils.checkpoint.checkpoint(..., use_reentrant=False) without debug; a context_fn returns what "
+        "create_selective_checkpoint_contexts gives",
     ),
     BreakKind(
         "CAP245",

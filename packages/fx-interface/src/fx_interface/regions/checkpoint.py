@@ -12,9 +12,24 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
+from torch.utils.checkpoint import create_selective_checkpoint_contexts
 
 from fx_interface.dialects.dialect import broken
 from fx_interface.regions.region import RegionCall, code_of, region, results_of
+
+_POLICIES: dict[str, Callable[[], Any]] = {}
+
+
+def name_policy(name: str, make: Callable[[], Any]) -> None:
+    """Let calls with this ``policy`` save what that of ``make`` says: it gives the function anew for each run."""
+    _POLICIES[name] = make
+
+
+def policy_named(name: str) -> Any:
+    """What says, of an operator, whether its result is saved (as torch's selective checkpoints ask it); None where no
+    policy has the name in this process."""
+    make = _POLICIES.get(name)
+    return None if make is None else make()
 
 
 def _check(call: RegionCall) -> None:
@@ -27,8 +42,11 @@ def _check(call: RegionCall) -> None:
 
 
 @region("checkpointed", bodies=1, check=_check)
-def checkpointed(body: Callable[..., Sequence[Any]], *args: Any, saved: Sequence[int] = ()) -> Sequence[Any]:
-    """``body(*args)``, of which autograd keeps only ``args``. ``body`` has no effects but drawing random numbers.
+def checkpointed(
+    body: Callable[..., Sequence[Any]], *args: Any, saved: Sequence[int] = (), policy: str | None = None
+) -> Sequence[Any]:
+    """``body(*args)``, of which autograd keeps only ``args``, and what the ``policy`` of this name saves. ``body`` has
+    no effects but drawing random numbers.
 
     The arguments ``saved`` are refused in a backward if they were overwritten; of the others it takes what they are
     then.
@@ -36,8 +54,12 @@ def checkpointed(body: Callable[..., Sequence[Any]], *args: Any, saved: Sequence
     run: Callable[..., Sequence[Any]] = code_of(body)
     if not torch.is_grad_enabled():
         return run(*args)
-    again = _Recomputation(run, args, saved)
-    with torch.autograd.graph.saved_tensors_hooks(again.pack, again.unpack):
+    asked = None if policy is None else policy_named(policy)
+    modes: Any = (contextlib.nullcontext(), contextlib.nullcontext())
+    if asked is not None:
+        modes = create_selective_checkpoint_contexts(asked)  # type: ignore[no-untyped-call]
+    again = _Recomputation(run, args, saved, modes[1])
+    with torch.autograd.graph.saved_tensors_hooks(again.pack, again.unpack), modes[0]:
         return run(*args)
 
 
@@ -67,9 +89,10 @@ class _Recomputation:
     """Owner of one call: its arguments, the surroundings it ran in, and what the last second run saved."""
 
     def __init__(
-        self, body: Callable[..., Sequence[Any]], args: tuple[Any, ...], saved: Sequence[int]
+        self, body: Callable[..., Sequence[Any]], args: tuple[Any, ...], saved: Sequence[int], mode: Any
     ) -> None:
         self._body = body
+        self._mode = mode
         self._args = [None if index in saved else a for index, a in enumerate(args)]
         self._places = saved
         self._saved = _save([args[index] for index in saved]) if saved else None
@@ -114,6 +137,7 @@ class _Recomputation:
             self._surroundings(),
             torch.enable_grad(),
             torch.autograd.graph.saved_tensors_hooks(keep, _same),
+            self._mode,
         ):
             self._body(*detached)
         self._found = dict(enumerate(found))

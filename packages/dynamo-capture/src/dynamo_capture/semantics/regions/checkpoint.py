@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Collection
+from typing import Any
 
 import torch
 from torch.fx import Node
@@ -18,6 +19,7 @@ from dynamo_capture.graph.graph_builder import GraphOutput, is_differentiable
 from dynamo_capture.graph.region_body import Body
 from dynamo_capture.semantics.messages import warn
 from dynamo_capture.semantics.random_numbers.drawing import outside_only
+from dynamo_capture.semantics.regions.policies import policy_of
 from dynamo_capture.semantics.regions.tracing import call_region, trace_body
 from dynamo_capture.semantics.registry import handles
 from dynamo_capture.values import NONE, Const, TensorValue, TupleValue, Value
@@ -40,6 +42,7 @@ def call_checkpoint(tx: Context, args: list[Value], kwargs: dict[str, Value]) ->
     options = {name: kwargs.pop(name) for name in _OPTIONS if name in kwargs}
     reentrant = _reentrant(tx, options.get("use_reentrant", NONE))
     _refuse_options(tx, options, reentrant, kwargs)
+    policy = _policy(tx, options)
     if not torch.is_grad_enabled():
         return function.call(tx, given, kwargs)
     if reentrant and not any(isinstance(v, TensorValue) and v.meta.requires_grad for v in given):
@@ -58,7 +61,8 @@ def call_checkpoint(tx: Context, args: list[Value], kwargs: dict[str, Value]) ->
         )
     if reentrant:
         _check_results(tx, result, given)
-    _open(tx, body, [tx.output.use(value.node) for value in given if isinstance(value, TensorValue)])
+    held = [tx.output.use(value.node) for value in given if isinstance(value, TensorValue)]
+    _open(tx, body, held, {} if policy is None else {"policy": policy})
     return result
 
 
@@ -72,13 +76,24 @@ def _reentrant(tx: Context, stated: Value) -> bool:
 def _refuse_options(
     tx: Context, options: dict[str, Value], reentrant: bool, kwargs: dict[str, Value]
 ) -> None:
-    context = options.get("context_fn")
-    if context is not None and not (tx.is_constant(context) and tx.constant(context) is noop_context_fn):
-        raise GraphBreak("CAP244", "a checkpoint has a context_fn")
+    if reentrant and _context(tx, options) is not None:
+        raise GraphBreak("CAP244", "a reentrant checkpoint has a context_fn, which it does not take")
     if "debug" in options and tx.truth(options["debug"]):
         raise GraphBreak("CAP244", "a checkpoint is to be debugged")
     if reentrant and kwargs:
         raise GraphBreak("CAP244", "a reentrant checkpoint gets keyword arguments, which it does not take")
+
+
+def _context(tx: Context, options: dict[str, Value]) -> Value | None:
+    context = options.get("context_fn")
+    is_none = context is None or (tx.is_constant(context) and tx.constant(context) is noop_context_fn)
+    return None if is_none else context
+
+
+def _policy(tx: Context, options: dict[str, Value]) -> str | None:
+    """The name of the policy that says what is saved."""
+    context = _context(tx, options)
+    return None if context is None else policy_of(tx, context.call(tx, [], {}))
 
 
 def _check_results(tx: Context, result: Value, given: list[Value]) -> None:
@@ -94,7 +109,7 @@ def _check_results(tx: Context, result: Value, given: list[Value]) -> None:
             raise GraphBreak("CAP244", f"a reentrant checkpoint returns {item.describe()}")
 
 
-def _open(tx: Context, body: Body, given: Collection[Node]) -> None:
+def _open(tx: Context, body: Body, given: Collection[Node], options: dict[str, Any]) -> None:
     """Put the call into the graph. What it returns is found out by what is used of it from now on; ``given``: tensors
     that are its arguments, of which eager's checkpoint notices that they were overwritten."""
     outer = tx.output
@@ -114,7 +129,7 @@ def _open(tx: Context, body: Body, given: Collection[Node]) -> None:
         body.close(body.results)
         call.args = (call.args[0], *body.lifted)
         saved = tuple(index for index, node in enumerate(body.lifted) if node in given)
-        call.kwargs = {"saved": saved} if saved else {}
+        call.kwargs = {**({"saved": saved} if saved else {}), **options}
 
     body.exporter = export
     outer.closing.append(close)
