@@ -124,7 +124,7 @@ def test_an_exception_of_a_policy_reaches_the_program(backend: str) -> None:
 
     fast = fxstack.compile(program, backend=backend)
     x = torch.randn(3, requires_grad=True)
-    with pytest.raises(LookupError, match="no rule for aten.sin.default"):
+    with pytest.raises(LookupError, match="no rule for aten"):
         program(x)
-    with pytest.raises(LookupError, match="no rule for aten.sin.default"):
+    with pytest.raises(LookupError, match="no rule for aten"):
         fast(x)
