@@ -10,11 +10,12 @@ held weakly, as guards hold them.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeAlias
 
 import torch
+
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 
 Part: TypeAlias = int | tuple[str, Any]
 """An argument: the place of a tensor among the operands, or ``("object", reference)``, ``("value", constant)``,
