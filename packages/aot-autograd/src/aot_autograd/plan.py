@@ -151,8 +151,8 @@ class BackwardPlan:
     itself, for good; ``singular``: sets of tangents that may make NaN of zeros, if none of a set arrives; ``effects``:
     sets of tangents of which one must arrive for operators to run of which nothing is known; ``partly``: inputs that
     autograd reaches from some results or from none, each with these graph results; ``read``: graph results that
-    torch's derivative formulas compute with; ``frees``: for each tangent, whether a backward of its result lets go of
-    something, after which eager refuses another one.
+    torch's derivative formulas compute with; ``frees``: for each tangent those (by position) whose results eager
+    refuses to differentiate after a backward of its result, which has let go of what they need too.
     """
 
     symbols: tuple[int, ...]
@@ -171,7 +171,7 @@ class BackwardPlan:
     effects: tuple[tuple[int, ...], ...] = ()
     partly: tuple[tuple[int, tuple[int, ...]], ...] = ()
     read: tuple[int, ...] = ()
-    frees: tuple[bool, ...] = ()
+    frees: tuple[tuple[int, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -135,6 +135,16 @@ def _outcomes(function: Any, order: str) -> list[Any]:
     return found
 
 
+class _Negative(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+        return -x
+
+    @staticmethod
+    def backward(ctx: Any, gradient: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
+        return -gradient
+
+
 def _centred(x: torch.Tensor) -> Any:
     return (x - x.mean(0),)
 
@@ -148,6 +158,15 @@ def _centred_before(x: torch.Tensor) -> Any:
     return y, y.exp(), x.sin()
 
 
+def _by_function(x: torch.Tensor) -> Any:
+    return _Negative.apply(x), x.relu()
+
+
+def _sharing_a_number(x: torch.Tensor) -> Any:
+    y = x * 2  # whose node saves the 2
+    return y.exp(), y.cos(), x.sin()
+
+
 @pytest.mark.parametrize(
     ("function", "order"),
     [
@@ -156,6 +175,12 @@ def _centred_before(x: torch.Tensor) -> Any:
         (_centred_beside, "00aa"),
         (_centred_before, "0010211"),
         (_centred_before, "0020aa"),
+        (_centred_before, "100"),
+        (_by_function, "0001"),
+        (_by_function, "10"),
+        (_sharing_a_number, "01"),
+        (_sharing_a_number, "1021"),
+        (_sharing_a_number, "20a1"),
     ],
 )
 def test_a_backward_that_lets_go_of_nothing_comes_again(compiled: Any, function: Any, order: str) -> None:

@@ -13,7 +13,7 @@ from aot_autograd.joint.joint import Joint
 from aot_autograd.joint.recomputation import repeat_of
 from aot_autograd.partition import Partitioner
 from aot_autograd.plan import Apart, BackwardPlan, JointPlan, SavedInput, SavedOutput, SavedSource, Tangent
-from aot_autograd.recording.ancestry import saving
+from aot_autograd.recording.ancestry import freed_together
 from aot_autograd.recording.graphs import (
     Births,
     GraphInput,
@@ -256,7 +256,7 @@ def _backward(
         singular=singular(live, under, len(tangents)),
         effects=opaque_sets(live, under) if len(tangents) > 1 else (),
         read=_read(joint, gradients),
-        frees=saving(_result_of(joint, tangent) for _, tangent in tangents),
+        frees=freed_together([_result_of(joint, tangent) for _, tangent in tangents]),
     )
     return graph, plan, extra
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import functools
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -47,26 +48,62 @@ def partly_reached(
     return tuple(found)
 
 
-def saving(results: Iterable[torch.Tensor]) -> tuple[bool, ...]:
-    """For each result whether a node behind it may have saved a tensor, which a backward lets go of."""
-    clear: set[Any] = set()
-    return tuple([_leads_to_a_saving_node(tensor.grad_fn, clear) for tensor in results])
+def freed_together(results: Sequence[torch.Tensor]) -> tuple[tuple[int, ...], ...]:
+    """For each result (by position) those that share a node with it which may have saved a tensor, and which lets go of
+    it in a backward of either: itself among them, or none where nothing is saved for it."""
+    masks: dict[Any, int] = {}
+    for position, tensor in enumerate(results):
+        if tensor.grad_fn is not None:
+            masks[tensor.grad_fn] = masks.get(tensor.grad_fn, 0) | 1 << position
+    shared: set[int] = set()
+    for node in _from_results_on(list(masks)):
+        mask = masks[node]
+        if _may_save(node):
+            shared.add(mask)
+        for following, _ in node.next_functions:
+            if following is not None:
+                masks[following] = masks.get(following, 0) | mask
+    together = [0] * len(results)
+    for mask in shared:
+        for position in _positions(mask):
+            together[position] |= mask
+    return tuple([_positions(mask) for mask in together])
 
 
-def _leads_to_a_saving_node(root: Any, clear: set[Any]) -> bool:
-    """``clear``: nodes that lead to none; more are added if this one is."""
-    seen: set[Any] = set()
-    pending = [root]
-    while pending:
-        node = pending.pop()
-        if node is None or node in seen or node in clear:
-            continue
-        seen.add(node)
-        if any(name.startswith("_raw_saved_") for name in dir(type(node))):
-            return True
-        pending += [following for following, _ in node.next_functions]
-    clear |= seen
-    return False
+def _positions(mask: int) -> tuple[int, ...]:
+    return tuple([position for position in range(mask.bit_length()) if mask >> position & 1])
+
+
+def _from_results_on(roots: list[Any]) -> list[Any]:
+    """All nodes behind the roots, each before those that it leads to."""
+    order: list[Any] = []
+    begun: set[Any] = set()
+    waiting = [(root, False) for root in roots]
+    while waiting:
+        node, is_done = waiting.pop()
+        if is_done:
+            order.append(node)
+        elif node not in begun:
+            begun.add(node)
+            waiting.append((node, True))
+            waiting += [(n, False) for n, _ in node.next_functions if n is not None and n not in begun]
+    return order[::-1]
+
+
+def _may_save(node: Any) -> bool:
+    """Whether a node saves tensors. That of a function written in Python tells whether it has, until it has let go."""
+    kind: Any = type(node)
+    if not hasattr(kind, "_raw_saved_tensors"):
+        return _saves(kind)
+    try:
+        return bool(node._raw_saved_tensors)
+    except RuntimeError:
+        return True
+
+
+@functools.cache
+def _saves(kind: Any) -> bool:
+    return any(name.startswith("_raw_saved_") for name in dir(kind))
 
 
 def _place(tensor: torch.Tensor) -> Any:

@@ -83,7 +83,7 @@ def reader(plan: JointPlan, backward_plan: BackwardPlan) -> Callable[[Any], list
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What backwards of groups that have had none may need; ``done`` have had theirs."""
+    """What backwards of results that have had none may need; the tangents ``done`` have arrived."""
 
     saved: list[Any]
     versions: list[int]
@@ -104,11 +104,6 @@ class Kept:
                     raise RuntimeError(_WRITTEN)
                 found.append(slot)
         return found
-
-
-def _arrived(groups: Sequence[int], positions: Sequence[int], grads: Sequence[Any]) -> frozenset[int]:
-    pairs = zip(groups, positions, strict=True)
-    return frozenset([group for group, position in pairs if grads[position] is not None])
 
 
 _CAN_READ_EACH = hasattr(torch._C._autograd.SavedTensor, "unpack")
@@ -145,22 +140,21 @@ def collector_in_groups(
     """As ``collect``, where results may be differentiated in backwards of their own, one group after another.
 
     Autograd's node is one for all results, and lets go of what it has saved after the first backward; what later ones
-    may need is kept until each group has had its backward, or the node itself is gone. A backward that lets go of
-    nothing in eager may come again, until the others have been. What was overwritten is refused where a group needs it,
-    as eager does.
+    may need is kept until each result has had its backward, or can have none any more, or the node itself is gone. A
+    backward that lets go of nothing in eager may come again, until the others have been. What was overwritten is
+    refused where a group needs it, as eager does.
     """
     groups, needed_by, frees = backward_plan.groups, backward_plan.needed_by, backward_plan.frees
+    together = [frozenset(those) for those in frees]
+    tangents = frozenset(range(len(positions)))
     has_nothing = not backward_plan.saved and not any(frees)
-    is_one = not groups and all(frees)
+    is_one = not groups and all(those == tangents for those in together)
     if has_nothing or is_one:
         return collect
     if not groups:
         groups = (0,) * len(positions)
         needed_by = ((0,),) * len(backward_plan.saved)
     everything = frozenset(groups)
-    that_free = [group for group, frees_one in zip(groups, frees, strict=True) if frees_one]
-    places_that_free = [place for place, frees_one in zip(positions, frees, strict=True) if frees_one]
-    freeing = frozenset(that_free)
     flags = owned(plan, backward_plan)
     order = _order(flags)
 
@@ -179,24 +173,26 @@ def collector_in_groups(
         return saved, False, overwritten
 
     def collect_for_some(ctx: Any, grads: Sequence[Any], complete: bool) -> tuple[list[Any], bool]:
-        arrived = everything if complete else _arrived(groups, positions, grads)
-        let_go = freeing if complete else _arrived(that_free, places_that_free, grads)
+        arriving = tangents
+        if not complete:
+            arriving = frozenset([i for i, place in enumerate(positions) if grads[place] is not None])
+        arrived = frozenset([groups[i] for i in arriving])
         kept: Kept | None = getattr(ctx, "later", None)
+        done = frozenset[int]() if kept is None else kept.done
+        finished = False
         overwritten: Collection[int]
         if kept is None:
             saved, last, overwritten = collect_what_is_needed(ctx, grads, arrived)
-            done: frozenset[int] = frozenset()
         else:
-            saved, last, done = kept.saved, False, kept.done
-            if let_go & done or done == everything:
+            saved, last = kept.saved, False
+            if len(saved) != len(flags) or any(done & together[i] for i in arriving):
                 raise RuntimeError(RELEASED)
             overwritten = kept.overwritten(arrived, needed_by)
         ctx.overwritten = overwritten
         if not _keeps_graph():
-            done |= let_go
-            if freeing and done >= freeing:
-                done = everything
-            ctx.later = Kept.of([] if done == everything else saved, done, overwritten)
-        return list(saved), last and done == everything
+            done |= arriving
+            finished = all(i in done or done & together[i] for i in tangents)
+            ctx.later = Kept.of([] if finished else saved, done, overwritten)
+        return list(saved), last and finished
 
     return collect_for_some
