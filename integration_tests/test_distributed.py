@@ -45,6 +45,19 @@ DATA_PARALLEL = {
     "sharded_blocks": None,
     "sharded_whole": None,
 }
+DISTRIBUTED_TENSORS = {
+    "operators": 1,
+    "redistributed": 1,
+    "in_and_out": 1,
+    "a_loss_in_parts": 1,
+    "questions": 3,
+    "written_to": 1,
+    "gradients_of_another_kind": None,
+    "tensor_parallel": 1,
+    "sequence_parallel": 1,
+    "what_ends_the_graph": None,
+    "distributed_here": 1,
+}
 
 Records = dict[str, list[dict[str, Any]]]
 
@@ -61,6 +74,13 @@ def data_parallel(tmp_path_factory: pytest.TempPathFactory) -> Records:
     return processes.run(
         "integration_tests.distributed.data_parallel", tmp_path_factory.mktemp("data_parallel")
     )
+
+
+@pytest.fixture(scope="module")
+def distributed_tensors(tmp_path_factory: pytest.TempPathFactory) -> Records:
+    """What the programs gave."""
+    folder = tmp_path_factory.mktemp("distributed_tensors")
+    return processes.run("integration_tests.distributed.distributed_tensors", folder)
 
 
 def _check(records: Records, name: str, graphs: int | None) -> None:
@@ -82,10 +102,18 @@ def test_data_parallel(data_parallel: Records, name: str) -> None:
     _check(data_parallel, name, DATA_PARALLEL[name])
 
 
+@pytest.mark.parametrize("name", DISTRIBUTED_TENSORS)
+def test_distributed_tensors(distributed_tensors: Records, name: str) -> None:
+    _check(distributed_tensors, name, DISTRIBUTED_TENSORS[name])
+
+
 def test_varying_sizes_are_one_version(collectives: Records) -> None:
     assert all(record["versions"] == 2 for record in collectives["other_sizes"])
 
 
-def test_all_programs_are_listed(collectives: Records, data_parallel: Records) -> None:
+def test_all_programs_are_listed(
+    collectives: Records, data_parallel: Records, distributed_tensors: Records
+) -> None:
     assert set(collectives) == set(COLLECTIVES)
     assert set(data_parallel) == set(DATA_PARALLEL)
+    assert set(distributed_tensors) == set(DISTRIBUTED_TENSORS)

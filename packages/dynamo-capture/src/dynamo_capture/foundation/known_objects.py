@@ -21,6 +21,7 @@ import torch
 from dynamo_capture._eval_frame import RegionFunction
 from dynamo_capture.foundation import numpy_types
 from dynamo_capture.foundation.class_members import runs_program
+from dynamo_capture.foundation.libraries.distributed_tensors import is_placement
 
 PLAIN = (int, float, bool, str, bytes, complex, type(None), type(Ellipsis), type(NotImplemented))
 BY_EQUALITY = (torch.dtype, torch.device, torch.layout, torch.memory_format, range, slice)
@@ -88,7 +89,7 @@ def is_known(value: Any) -> bool:
         return numpy_types.is_constant(value)
     if kind is tuple or kind is frozenset:
         return all(map(is_known, value))
-    return is_member_of_c(value)
+    return is_member_of_c(value) or is_placement(kind)
 
 
 def is_immutable(cls: type) -> bool:

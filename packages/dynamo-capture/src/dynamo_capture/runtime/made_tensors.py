@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from dynamo_capture.foundation.libraries.distributed_tensors import is_distributed
 from dynamo_capture.runtime.replacement_calls import set_attribute
 
 
@@ -48,7 +49,20 @@ def read_only_array(tensor: torch.Tensor) -> Any:
 
 def new_wrapper(cls: type, form: Mapping[str, Any], attributes: Mapping[str, Any]) -> torch.Tensor:
     """A tensor that dispatches in Python, without running the class's own ``__new__`` or ``__init__``."""
+    if is_distributed(cls):
+        return new_distributed(cls, **attributes)
     made: torch.Tensor = torch.Tensor._make_wrapper_subclass(cls, **form)
+    for name, value in attributes.items():
+        set_attribute(made, name, value)
+    return made
+
+
+def new_distributed(
+    cls: type, _local_tensor: torch.Tensor, _spec: Any, requires_grad: bool = False, **attributes: Any
+) -> torch.Tensor:
+    """A distributed tensor, of the part of it that this process has and of what says how it is spread."""
+    make: Any = torch.Tensor._dtensor__new__
+    made: torch.Tensor = make(cls, _local_tensor, _spec, requires_grad=requires_grad)
     for name, value in attributes.items():
         set_attribute(made, name, value)
     return made

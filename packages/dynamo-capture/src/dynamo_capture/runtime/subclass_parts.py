@@ -15,6 +15,7 @@ from typing import Any
 
 import torch
 
+from dynamo_capture.foundation.libraries.distributed_tensors import gradient_spec, is_spec
 from dynamo_capture.hook.frame_hook import RegionFunction
 from dynamo_capture.runtime.made_tensors import new_wrapper
 from dynamo_capture.runtime.replacement_calls import instance_dict
@@ -124,7 +125,10 @@ class Likeness:
         self._attributes: dict[str, Any] = {}
         if self._cls is not torch.Tensor:
             for name, part in attributes_of(result).items():
-                self._attributes[name] = Likeness(part) if isinstance(part, torch.Tensor) else part
+                if isinstance(part, torch.Tensor):
+                    self._attributes[name] = Likeness(part)
+                else:
+                    self._attributes[name] = gradient_spec(part) if is_spec(part) else part
 
     def leaves(self, gradient: Any) -> Iterator[torch.Tensor]:
         """The plain tensors in a gradient; ``Unlike`` where it is another one than expected."""
@@ -167,6 +171,12 @@ def _is_same(expected: Any, found: Any) -> bool:
         return True
     if type(expected) is not type(found):
         return False
+    if is_spec(expected):
+        return (
+            expected.mesh is found.mesh
+            and expected.placements == found.placements
+            and expected.tensor_meta.shape == found.tensor_meta.shape
+        )
     if isinstance(expected, tuple):
         return len(expected) == len(found) and all(map(_is_same, expected, found))
     return isinstance(expected, _BY_VALUE) and bool(expected == found)

@@ -31,6 +31,7 @@ from fx_interface.errors import UnsupportedProgramError
 from fx_interface.operator_facts.data_errors import may_fail
 from fx_interface.operator_facts.functional_overloads import out_names
 from fx_interface.operator_facts.kernel_warnings import warns
+from fx_interface.operator_facts.random_draws import draws
 from fx_interface.operators import OperatorLibrary
 from fx_interface.symbols import Expr, ShapeEnv
 from fx_interface.tensor_spec import SymFloatSpec, SymSpec, TensorSpec, located
@@ -145,7 +146,7 @@ class Inference:
         if writes(func, args):
             self.wrote = True
             self.written += written_by(func, args, kwargs)
-        self.drew = self.drew or torch.Tag.nondeterministic_seeded in func.tags
+        self.drew = self.drew or draws(func, args, kwargs)
         self.left_open = self.left_open or func in LEAVE_OPEN
         self.may_fail = self.may_fail or may_fail(func, args, kwargs)
         rule = IRREGULAR.get(func)

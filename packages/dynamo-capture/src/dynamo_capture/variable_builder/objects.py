@@ -25,6 +25,7 @@ from dynamo_capture.foundation.known_objects import (
     is_known,
     is_member_of_c,
 )
+from dynamo_capture.foundation.libraries.distributed_tensors import is_placement
 from dynamo_capture.guard_kinds.iterators import LengthAtLeast
 from dynamo_capture.guard_kinds.sets import SetMembers, SetObjects
 from dynamo_capture.sources.sources import CallSource, ProxiedSource, ProxyReferentSource, item_source
@@ -187,7 +188,7 @@ class Wrapping:
         if is_known_by_identity:
             tx.guards.is_object(source, real)
             return Const(real, source)
-        if is_member_of_c(real):
+        if is_member_of_c(real) or is_placement(cls):
             tx.guards.equals(source, real)
             return Const(real, source)
         if issubclass(cls, torch.Tensor):

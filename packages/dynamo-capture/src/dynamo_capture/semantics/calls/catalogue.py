@@ -19,6 +19,7 @@ from dynamo_capture.semantics.calls.library import (  # noqa: F401
     standard_library,
 )
 from dynamo_capture.semantics.calls.torch_calls import (  # noqa: F401
+    distributed_tensors,
     nested,
     process_groups,
     tensor_makers,

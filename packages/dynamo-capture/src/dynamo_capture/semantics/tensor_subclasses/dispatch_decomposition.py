@@ -14,6 +14,8 @@ import torch
 from torch._ops import OpOverload
 
 from dynamo_capture.foundation.errors import DataDependent, GraphBreak, NotConstant, UserRaise
+from dynamo_capture.foundation.libraries.distributed_tensors import is_distributed
+from dynamo_capture.semantics.tensor_subclasses.distributed import is_of_inference, is_torchs_to_do, value_of
 from dynamo_capture.shapes import SpecTensor
 from dynamo_capture.shapes.irregular import is_view, written_by
 from dynamo_capture.values import Const, DictValue, ListValue, TensorValue, TupleValue, Value, size_value
@@ -30,7 +32,7 @@ class TakenApart:
 
     def __init__(self, tx: Context) -> None:
         self._tx = tx
-        self._fakes: dict[int, SpecTensor] = {}
+        self._fakes: dict[int, Any] = {}
         self._values: dict[int, Value] = {}
         self._kept: list[Any] = []
         self._mistake: Exception | None = None
@@ -71,7 +73,11 @@ class TakenApart:
             self.stands_for(fake, fake.origin)
         return made
 
-    def stands_for(self, fake: SpecTensor, value: Value) -> None:
+    def values(self) -> list[Value]:
+        """What there are stand-ins for."""
+        return list(self._values.values())
+
+    def stands_for(self, fake: torch.Tensor, value: Value) -> None:
         """From now on a stand-in is that of ``value``."""
         self._kept.append((fake, value))
         self._values[id(fake)] = value
@@ -84,6 +90,9 @@ class TakenApart:
         match real:
             case torch.Tensor():
                 known = self._values.get(id(real))
+                if known is None and is_distributed(type(real)):
+                    known = value_of(self._value(real._local_tensor), real)  # type: ignore[attr-defined]
+                    self.stands_for(real, known)
                 if known is None and not isinstance(real, SpecTensor) and not real.dim():
                     return self._number(real)
                 if known is None:
@@ -112,6 +121,15 @@ class TakenApart:
     def _reached(self, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """An operator that torch's function consists of; what it gives."""
         tx = self._tx
+        if is_of_inference(args, kwargs):
+            return func(*args, **kwargs)
+        if is_torchs_to_do(func, args, kwargs):
+            self._note_writes(func, args, kwargs)
+            return NotImplemented
+        if func.namespace == "c10d":
+            raise GraphBreak("CAP256", f"{func} on parts of a distributed tensor")
+        if func is _wrapped_collective():  # what waits for it when it is read is waited for at once
+            func = torch.ops._c10d_functional.wait_tensor.default
         values = [_inside(self._tx, self._value(arg)) for arg in args]
         named = {name: _inside(self._tx, self._value(arg)) for name, arg in kwargs.items()}
         before, tx.inference.apart = tx.inference.apart, None
@@ -166,6 +184,8 @@ class TakenApart:
         if torch.Tag.inplace_view in func.tags:
             raise GraphBreak("CAP249", f"{func} changes the form of a tensor that dispatches in Python")
         for tensor in written_by(func, args, kwargs):
+            if any(isinstance(arg, (list, tuple)) and any(one is tensor for one in arg) for arg in args):
+                continue  # of those in a list torch does not count it
             value = self._value(tensor)
             if isinstance(value, WrapperValue) and value.root.source is not None:
                 self._tx.effects.deferred(torch.autograd.graph.increment_version, [value.root], {})
@@ -180,6 +200,13 @@ class TakenApart:
         elif not isinstance(answer, Const):
             raise GraphBreak("CAP249", f"{func} gives {answer.describe()}")
         return self.stand_in(answer)
+
+
+def _wrapped_collective() -> Any:
+    """The operator that makes a tensor which waits for a collective; None where there is none."""
+    if not torch.distributed.is_available():
+        return None
+    return torch.ops._c10d_functional._wrap_tensor_autograd.default
 
 
 def _with_bases(given: Any) -> list[Any]:

@@ -15,6 +15,7 @@ import torch
 from torch.fx import Node
 
 from dynamo_capture.foundation.errors import GraphBreak
+from dynamo_capture.foundation.libraries.distributed_tensors import gradient_spec, is_spec
 from dynamo_capture.graph.graph_builder import is_differentiable
 from dynamo_capture.graph.region_body import Body
 from dynamo_capture.runtime.subclass_parts import Form, Leaf, Parts, Position
@@ -23,7 +24,7 @@ from dynamo_capture.semantics.regions.function_context import is_none
 from dynamo_capture.semantics.regions.histories import history_of, parts_of_history
 from dynamo_capture.semantics.regions.tracing import trace_body
 from dynamo_capture.semantics.tensor_subclasses.dispatch_decomposition import TakenApart
-from dynamo_capture.values import SymValue, TensorMeta, TensorValue, TupleValue, Value, size_value
+from dynamo_capture.values import Const, SymValue, TensorMeta, TensorValue, TupleValue, Value, size_value
 from dynamo_capture.values.base import Context
 from dynamo_capture.values.tensors.wrapper import WrapperValue
 from fx_interface.python_runtime.quick_dataclasses import dataclass
@@ -116,11 +117,16 @@ def _arriving(tx: Context, body: Body, value: TensorValue) -> TensorValue:
     made = WrapperValue(
         TensorMeta.of(spec, False, True, value.meta.cls), given=value.given, names=value.names
     )
-    made.attrs = {
-        name: _arriving(tx, body, part) if isinstance(part, TensorValue) else part
-        for name, part in (value.attrs or {}).items()
-    }
+    made.attrs = {name: _arriving_part(tx, body, part) for name, part in (value.attrs or {}).items()}
     return made
+
+
+def _arriving_part(tx: Context, body: Body, part: Value) -> Value:
+    if isinstance(part, TensorValue):
+        return _arriving(tx, body, part)
+    if isinstance(part, Const) and is_spec(part.value):
+        return Const(gradient_spec(part.value))
+    return part
 
 
 def _form(tx: Context, body: Body, value: Value, leaves: list[TensorValue], owned: set[Node]) -> Form:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dynamo_capture.foundation.errors import GraphBreak
+from dynamo_capture.foundation.libraries.distributed_tensors import is_distributed
 from dynamo_capture.graph.region_body import Body
 from dynamo_capture.runtime.autograd_history import Histories
 from dynamo_capture.runtime.replayed_operations import Operand, Replayed, Step
@@ -65,12 +66,13 @@ class Stretch:
             raise GraphBreak("CAP249", f"{name} on what tensors that dispatch in Python gave, in a region")
         self._check_known(name, tensors)
         result, found, drew, writes = self._forward(function, name, args, kwargs)
+        shown = any(self._shares(value) for value in found)
         if not found:
             if follows and writes:
                 self._steps.append((function, args, kwargs, _tensors(tx, result)))
             return result
         trained = {id(t): t for t in tensors if t.meta.requires_grad and t not in self}
-        if not follows and all(type(value) is TensorValue for value in found):
+        if not follows and not shown and all(type(value) is TensorValue for value in found):
             traced = traced_gradients(tx, apart, name, list(trained.values()), found)
             if traced.are_plain:
                 carriers = attached(tx, traced, list(trained.values()))
@@ -98,9 +100,20 @@ class Stretch:
         self._written.update(map(id, output.overwritten[written:]))
         found = [value for value in _tensors(tx, result) if self._apart.stand_in(value).requires_grad]
         for value in found:
-            if value not in self and not _is_new(value, serial, last):
+            if value not in self and not _is_new(value, serial, last, self._shares(value)):
                 raise GraphBreak("CAP249", f"{name} on tensors that dispatch in Python gives an existing one")
         return result, found, drew, len(output.overwritten) > written
+
+    def _shares(self, value: TensorValue) -> bool:
+        """Whether a plain result shows the memory of one before, or of the part of a distributed tensor, which the
+        graph's end looks at (``_check_unwritten``)."""
+        if isinstance(value, WrapperValue):
+            return False
+        known = [
+            *self._members.values(),
+            *(v for v in self._apart.values() if is_distributed(v.python_type())),
+        ]
+        return any(value is not own and value.memory is own for each in known for own in _memory(each))
 
     def _check_known(self, name: str, tensors: list[TensorValue]) -> None:
         """What autograd knows of the tensors has not changed behind the stand-ins."""
@@ -212,11 +225,12 @@ class Stretch:
         return made
 
 
-def _is_new(value: TensorValue, serial: int, last: Any) -> bool:
-    """Whether a result was made by the operation itself: after so many wrappers, or behind a node."""
+def _is_new(value: TensorValue, serial: int, last: Any, shares: bool) -> bool:
+    """Whether a result was made by the operation itself: after so many wrappers, or behind a node. ``shares``: it may
+    show memory that was there."""
     if isinstance(value, WrapperValue):
         return value.serial >= serial and value.source is None
-    memory = value.memory.node
+    memory = value.node if shares else value.memory.node
     return memory.op != "placeholder" and (last is None or last < memory)
 
 

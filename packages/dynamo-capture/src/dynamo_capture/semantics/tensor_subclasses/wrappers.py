@@ -12,10 +12,12 @@ from torch._ops import OpOverload
 import fx_guards
 from dynamo_capture.foundation.class_members import has_member
 from dynamo_capture.foundation.errors import GraphBreak
+from dynamo_capture.foundation.libraries.distributed_tensors import is_distributed
 from dynamo_capture.graph.region_body import Body
 from dynamo_capture.semantics.attributes.lookup import ABSENT
 from dynamo_capture.semantics.modes.modes import set_grad
 from dynamo_capture.semantics.tensor_subclasses.dispatch_decomposition import TakenApart
+from dynamo_capture.semantics.tensor_subclasses.distributed import property_of, read_distributed
 from dynamo_capture.semantics.tensor_subclasses.subclass_region import Stretch
 from dynamo_capture.semantics.tensors.attributes import is_own, own_attribute
 from dynamo_capture.semantics.tensors.inputs import is_of_torch
@@ -36,7 +38,7 @@ _IN_DISPATCH = ("__torch_dispatch__", "__getattribute__", "__getattr__", "__seta
 def existing(tx: Context, real: torch.Tensor, source: Source) -> WrapperValue | None:
     """An existing tensor whose class dispatches, and is none of torch's machinery."""
     kind = type(real)
-    if not dispatches(kind) or is_of_torch(kind):
+    if not dispatches(kind) or (is_of_torch(kind) and not is_distributed(kind)):
         return None
     refusal = _refusal(real)
     if refusal is not None:
@@ -51,7 +53,10 @@ def existing(tx: Context, real: torch.Tensor, source: Source) -> WrapperValue | 
             source, real, dynamic_sizes=dynamic[0], dynamic_strides=dynamic[1], where=tx.where()
         )
     )
-    return WrapperValue(meta, source, real)
+    made = WrapperValue(meta, source, real)
+    if is_distributed(kind):
+        read_distributed(tx, made, real, source)
+    return made
 
 
 def by_dispatch(tx: Context, call: Operation) -> Value | None:
@@ -66,6 +71,13 @@ def by_dispatch(tx: Context, call: Operation) -> Value | None:
         finally:
             set_grad(tx, True)
     return None
+
+
+def by_library(
+    tx: Context, function: Callable[..., Any], args: list[Value], kwargs: dict[str, Value]
+) -> Value:
+    """A function in Python of torch's about tensors whose operators torch takes apart."""
+    return _taken_apart(tx, function, list(tensors_in(tx, [*args, *kwargs.values()])), args, kwargs)
 
 
 def tensors_in(tx: Context, values: Iterable[Value]) -> Iterable[TensorValue]:
@@ -123,6 +135,10 @@ def attribute(tx: Context, owner: TensorValue, name: str) -> Value | None:
         return None
     if name in _FORBIDDEN:
         raise GraphBreak("CAP249", f"{name} of a tensor that dispatches in Python")
+    if is_distributed(owner.meta.cls):
+        answer = property_of(tx, owner, name)
+        if answer is not None:
+            return answer
     if is_found(tx, owner, name):
         return own_attribute(tx, owner, name)
     if not hasattr(torch.Tensor, name):

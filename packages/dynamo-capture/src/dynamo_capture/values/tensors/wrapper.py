@@ -10,6 +10,8 @@ import torch
 from torch.fx import Node
 
 from dynamo_capture.foundation.errors import GraphBreak
+from dynamo_capture.foundation.libraries.distributed_tensors import is_distributed
+from dynamo_capture.runtime.made_tensors import new_distributed
 from dynamo_capture.values.base import Context, Value
 from dynamo_capture.values.tensors.tensor import TensorMeta, TensorValue
 from fx_interface.source import Source
@@ -71,11 +73,44 @@ class WrapperValue(TensorValue):
             return [self.joined[0]]
         return [self.plain] if self.plain is not None else [*self.given, *(self.attrs or {}).values()]
 
+    def fake(self, tx: Context, fakes: dict[int, Any]) -> Any:
+        if not is_distributed(self.meta.cls):
+            return super().fake(tx, fakes)
+        found = fakes.get(id(self))
+        if found is None:
+            local = (self.attrs or {})["_local_tensor"].fake(tx, fakes)
+            with torch.inference_mode(self.meta.is_inference):
+                found = self._around(local)
+            found.origin = self  # type: ignore[attr-defined]
+            fakes[id(self)] = found
+        return found
+
+    def _around(self, local: torch.Tensor) -> torch.Tensor:
+        """A distributed tensor of this form, of which ``local`` is the part."""
+        spec, meta = (self.attrs or {})["_spec"].as_constant(), self.meta
+        made = new_distributed(meta.cls, local, spec, meta.requires_grad)
+        if meta.requires_grad and not meta.is_leaf:
+            with torch.enable_grad():
+                made = _Grown.apply(made)  # type: ignore[no-untyped-call]
+        return made
+
     def argument(self, tx: Context) -> Any:
         raise self.no_argument()
 
     def frozen(self, tx: Context, tensors: list[Any]) -> Any:
         raise self.no_argument()
+
+
+class _Grown(torch.autograd.Function):
+    """A distributed tensor with a history, which no operator has made."""
+
+    @staticmethod
+    def forward(ctx: Any, value: Any) -> torch.Tensor:
+        return new_distributed(type(value), value._local_tensor, value._spec)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        return gradients[0]
 
 
 def add_classes(found: list[type], classes: Iterable[type]) -> None:

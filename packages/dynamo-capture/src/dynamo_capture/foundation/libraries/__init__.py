@@ -1,0 +1,1 @@
+"""Classes of libraries that are perhaps never loaded."""
