@@ -73,6 +73,8 @@ _SCALED: dict[str, tuple[Callable[..., Any], int]] = {
         lambda x: F.embedding_bag(torch.arange(x.shape[2]) % 3, x[0], torch.arange(0, x.shape[2], 2)),
         3,
     ),
+    "largest of a row": (lambda x: torch.cat([F.max_pool1d(x, 3, 2, 1), nn.MaxPool1d(2)(x)], 2), 3),
+    "chunks": (lambda x: _in_chunks(x, 64).square().sum(3) * _in_chunks(x, 4).sum(3), 3),
     "pairs": (lambda x: F.pdist(x.flatten(0, 1)), 3),
     "one average": (lambda x: F.adaptive_avg_pool1d(x.transpose(1, 2), 1).flatten(1), 3),
     "positions": (lambda x: x * torch.arange(x.shape[2], 0, -1.0) + torch.arange(0.0, x.shape[2]), 3),
@@ -91,6 +93,12 @@ _SCALED: dict[str, tuple[Callable[..., Any], int]] = {
 
 def _definite(x: torch.Tensor) -> torch.Tensor:
     return x @ x.mT + 3 * torch.eye(x.shape[-2])
+
+
+def _in_chunks(x: torch.Tensor, size: int) -> torch.Tensor:
+    """Filled up to a multiple of ``size``, as models with a state by chunk do."""
+    fill = (size - x.shape[-1] % size) % size
+    return F.pad(x, (0, fill)).reshape(*x.shape[:-1], -1, size)
 
 
 def _convolved(x: torch.Tensor, kernel: torch.Tensor) -> torch.Tensor:
@@ -339,3 +347,32 @@ def test_a_size_that_is_told_by_a_number_that_nothing_else_uses(caplog: pytest.L
         with torch.no_grad():
             torch.testing.assert_close(compiled(x, target).output, module(x, target).output)
     assert "runs uncompiled" not in caplog.text
+
+
+@pytest.mark.parametrize("name", ["largest of a row", "chunks"])
+def test_one_graph_for_all_sizes_without_gradients(name: str) -> None:
+    function, _ = _SCALED[name]
+    fast = fxstack.compile(function, dynamic=True, fullgraph=True)
+    with torch.no_grad():
+        for n in (7, 8, 12, 15):
+            for x in (torch.randn(2, 3, n), torch.randn(2, n, 3).transpose(1, 2)):
+                found, expected = fast(x), function(x)
+                torch.testing.assert_close(found, expected)
+                assert found.stride() == expected.stride()
+    assert _versions(fast) == 2
+
+
+def test_scans_of_similar_lengths_share_a_graph() -> None:
+    from torch._higher_order_ops.associative_scan import associative_scan
+
+    def program(x: torch.Tensor) -> Any:
+        return associative_scan(
+            lambda a, b: (a[0] * b[0], a[1] * b[0] + b[1]), (x, x + 1), dim=1, combine_mode="generic"
+        )
+
+    fast = fxstack.compile(program, backend="eager", dynamic=True, fullgraph=True)
+    for n in (32, 33, 34, 39):
+        x = torch.randn(2, n, 3)
+        for found, expected in zip(fast(x), program(x), strict=True):
+            assert torch.equal(found, expected)
+    assert _versions(fast) == 1

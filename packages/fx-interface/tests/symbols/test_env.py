@@ -207,3 +207,17 @@ def test_powers_of_a_quotient_without_a_rest() -> None:
     assert env.decide(Relation("==", a % 3, 0))
     assert env.known(Relation("==", 9 * (a // 3) * (a // 3), a * a)) is True
     assert env.known(Relation("==", 3 * (a // 3) * (a // 3), a * a)) is None
+
+
+def test_what_is_computed_of_a_size_may_be_known() -> None:
+    env = ShapeEnv()
+    n, other = env.create_symbol(12), env.create_symbol(5)
+    filled = n + (-n) % 64
+    assert env.decide(Relation("==", filled // 64, 1))
+    assert env.simplify(filled) == 64
+    assert env.simplify((-n) % 64 + other) is 64 - n + other
+    assert env.simplify(n) is n
+    assert env.known(Relation("==", other * filled, 64 * other)) is True
+    env.require(Relation("==", n, other))
+    assert env.simplify((-n) % 64) is 64 - other
+    assert env.simplify((-other) % 64) is 64 - other

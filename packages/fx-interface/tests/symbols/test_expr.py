@@ -163,3 +163,21 @@ def test_copies_are_the_same_object() -> None:
 def test_evaluate_names_a_missing_symbol() -> None:
     with pytest.raises(KeyError, match="s1"):
         evaluate(symbol("s0") + symbol("s1"), {Symbol("s0"): 1})
+
+
+def test_what_is_filled_up_to_a_multiple_divides() -> None:
+    n, batch, width = symbol("s0"), symbol("s1"), symbol("s2")
+    for fill in ((64 - n % 64) % 64, (-n) % 64, (128 - n % 128 + 64) % 64):
+        whole = n + fill
+        assert mod(whole, 64) == 0
+        assert 64 * floordiv(whole, 64) is whole
+        assert 32 * floordiv(whole, 64) + 32 * floordiv(whole, 64) is whole
+        assert mod(batch * whole * width, 64 * batch * width) == 0
+        assert floordiv(batch * whole * width, 64 * batch * width) is floordiv(whole, 64)
+
+
+def test_common_factors_leave_quotients_and_remainders() -> None:
+    n, batch = symbol("s0"), symbol("s1")
+    assert floordiv(6 * n * batch + 2 * batch, 4 * batch) is floordiv(3 * n + 1, 2)
+    assert mod(6 * n * batch + 2 * batch, 4 * batch) is 2 * batch * mod(3 * n + 1, 2)
+    assert 1 + floordiv(n - 1, 2) is floordiv(n + 1, 2)

@@ -164,7 +164,7 @@ def _tensor_input(
     if not isinstance(spec, TensorSpec) or not _is_ordinary(example):
         raise UnsupportedProgramError("AOT102", f"input {decl.name} is not an ordinary strided tensor")
     sizes, strides = spec.sizes, spec.strides
-    if trace.env.replacements:
+    if trace.env.has_equalities:
         sizes, strides = (tuple(map(trace.env.simplify, numbers)) for numbers in (sizes, strides))
     bare = TensorSpec(sizes, strides, spec.dtype, spec.device)
     made = trace.fresh(trace.recorder.input(decl.name, bare), index, int(example.storage_offset()))

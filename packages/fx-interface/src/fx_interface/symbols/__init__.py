@@ -8,12 +8,10 @@ from fx_interface.symbols.expr import (
     IntLike,
     Symbol,
     floordiv,
-    maximum,
-    minimum,
     mod,
-    product,
     symbol,
 )
+from fx_interface.symbols.extremes import maximum, minimum, product
 from fx_interface.symbols.ranges import Range
 from fx_interface.symbols.relations import Relation, RelationOp, indicator
 

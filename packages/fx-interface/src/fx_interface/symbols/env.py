@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator, Mapping
 from fx_interface.errors import UnbackedSymbolError, UserLocation
 from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.source import Source
-from fx_interface.symbols.evaluation import evaluate, substitute
-from fx_interface.symbols.expr import Apply, Expr, IntLike, Symbol, maximum, minimum, symbol, without_quotient
+from fx_interface.symbols.evaluation import computed_in, evaluate, substitute
+from fx_interface.symbols.expr import Apply, Expr, IntLike, Symbol, symbol
+from fx_interface.symbols.extremes import maximum, minimum, without_quotient
 from fx_interface.symbols.ranges import Range, bounds, larger, smaller
 from fx_interface.symbols.relations import Relation, RelationOp, compare
 
@@ -50,6 +51,7 @@ class ShapeEnv:
         self.symbols: dict[Symbol, SymbolInfo] = {}
         self.guards: list[ShapeGuard] = []
         self.replacements: dict[Symbol, IntLike] = {}
+        self.computed: dict[Apply, IntLike] = {}
         self.location: UserLocation | None = None
         self.expected: list[Relation] = []
         self.again: Symbol | None = None
@@ -86,9 +88,12 @@ class ShapeEnv:
 
     def simplify(self, value: IntLike) -> IntLike:
         """``value`` after the equalities recorded so far."""
-        if isinstance(value, int) or not self.replacements:
-            return value
-        return substitute(value, self.replacements)
+        return substitute(value, self.replacements, self.computed) if self.has_equalities else value
+
+    @property
+    def has_equalities(self) -> bool:
+        """Whether ``simplify`` changes anything."""
+        return bool(self.replacements or self.computed)
 
     def hint(self, value: IntLike) -> int:
         """The value seen while compiling, without recording anything. UnbackedSymbolError if it comes from data."""
@@ -317,13 +322,13 @@ class ShapeEnv:
         rest = self._whole(difference)
         return rest == 0 or any(
             rest - zero == 0 or rest + zero == 0
-            for zero in (self._whole(self.simplify(fact)) for fact in self._zero)
+            for zero in (self._whole(substitute(fact, self.replacements)) for fact in self._zero)
         )
 
     def _whole(self, value: IntLike) -> IntLike:
         """``value`` with ``a`` for ``b * (a // b)`` where ``a % b`` is known to be 0."""
         for fact in self._zero if isinstance(value, Expr) else ():
-            zero = self.simplify(fact)
+            zero = substitute(fact, self.replacements)
             monomial = zero.terms[0][0] if isinstance(zero, Expr) and len(zero.terms) == 1 else ()
             if len(monomial) == 1 and isinstance(monomial[0], Apply) and monomial[0].function == "mod":
                 value = without_quotient(value, *monomial[0].args)
@@ -331,8 +336,9 @@ class ShapeEnv:
 
     def _solve(self, zero: Expr) -> None:
         """An expression is 0: a symbol in it is what makes it so; where data tell one, the one that they tell last.
+        Else what is computed of the same symbols.
 
-        s1 - s0 == 1 -> s1 = s0 + 1, and u0 + u1 == 8 -> u1 = 8 - u0.
+        s1 - s0 == 1 -> s1 = s0 + 1, and u0 + u1 == 8 -> u1 = 8 - u0, and s0 + (-s0) % 64 == 64 -> (-s0) % 64 = 64 - s0.
         """
         by_data = self.is_from_data(zero)
         for monomial, coefficient in zero.terms:
@@ -344,11 +350,21 @@ class ShapeEnv:
                 if not self._comes_later(value, atom):
                     self._replace(atom, value)
                     return
+        if not by_data:
+            self._compute(zero)
+
+    def _compute(self, zero: IntLike) -> None:
+        found = computed_in(zero)
+        if found is not None:
+            self.computed[found[0]] = found[1]
 
     def _replace(self, atom: Symbol, value: IntLike) -> None:
         step: dict[Symbol, IntLike] = {atom: value}
         self.replacements = {key: substitute(known, step) for key, known in self.replacements.items()}
         self.replacements[atom] = value
+        computed, self.computed = self.computed, {}
+        for one, result in computed.items():
+            self._compute(substitute(Expr((((one,), 1),)) - result, step))
 
     def _comes_later(self, value: IntLike, atom: Symbol) -> bool:
         """Whether ``value`` is not known yet where ``atom`` is: it is made of it, or of data that are read later."""
@@ -366,6 +382,7 @@ class ShapeEnv:
         yield from ((fact, "<= 0") for fact in sorted(self._at_most_zero, key=str))
         yield from ((fact, "== 0") for fact in sorted(self._zero, key=str))
         yield from ((symbol(atom.name) - value, "is 0") for atom, value in self.replacements.items())
+        yield from ((Expr((((atom,), 1),)) - value, "is 0") for atom, value in self.computed.items())
 
     def unbacked(self) -> Iterator[Symbol]:
         """Symbols whose value comes from data."""

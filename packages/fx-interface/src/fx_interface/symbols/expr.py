@@ -42,11 +42,13 @@ class Symbol:
 class Apply:
     """An atom: one of ``floordiv``, ``mod``, ``min``, ``max`` applied to two integers that do not simplify further."""
 
-    __slots__ = ("_key", "args", "function")
+    __slots__ = ("_key", "args", "divides", "function")
     _interned: ClassVar[dict[tuple[str, IntLike, IntLike], Apply]] = {}
     _key: tuple[str, str]
     function: str
     args: tuple[IntLike, IntLike]
+    divides: int
+    """The divisor of a quotient without a remainder, so that ``divides`` times it is the dividend; else 0."""
 
     def __new__(cls, function: str, lhs: IntLike, rhs: IntLike) -> Apply:
         key = (function, lhs, rhs)
@@ -56,6 +58,8 @@ class Apply:
             made.function = function
             made.args = (lhs, rhs)
             made._key = ("1", f"{function}({lhs}, {rhs})")
+            is_whole = function == "floordiv" and isinstance(rhs, int) and mod(lhs, rhs) == 0
+            made.divides = rhs if is_whole and isinstance(rhs, int) else 0
             found = cls._interned.setdefault(key, made)
         return found
 
@@ -220,14 +224,18 @@ def _add(lhs: IntLike, rhs: IntLike, sign: int) -> IntLike:
     total = dict(_terms(lhs))
     for monomial, coefficient in _terms(rhs):
         total[monomial] = total.get(monomial, 0) + sign * coefficient
-    return _from_terms(total.items())
+    return _without_whole_quotients(_from_terms(total.items()))
 
 
 def _times(value: IntLike, factor: int) -> IntLike:
     """A multiple: the same monomials in the same order."""
     if isinstance(value, int) or not factor:
         return factor and value * factor
-    return value if factor == 1 else Expr(tuple([(m, c * factor) for m, c in value.terms]))
+    return (
+        value
+        if factor == 1
+        else _without_whole_quotients(Expr(tuple([(m, c * factor) for m, c in value.terms])))
+    )
 
 
 @functools.lru_cache(maxsize=_REMEMBERED)
@@ -242,10 +250,26 @@ def _mul(lhs: IntLike, rhs: IntLike) -> IntLike:
                 tuple(sorted(left + right, key=lambda atom: atom._key)) if left and right else left or right
             )
             total[product] = total.get(product, 0) + a * b
-    return _from_terms(total.items())
+    return _without_whole_quotients(_from_terms(total.items()))
 
 
-def _atom(function: str, lhs: IntLike, rhs: IntLike) -> Expr:
+def _without_whole_quotients(value: IntLike) -> IntLike:
+    """``value`` with ``a`` for ``k * (a // k)`` where that leaves no remainder: 64 * ((n + (-n) % 64) // 64)."""
+    if isinstance(value, int):
+        return value
+    for monomial, coefficient in value.terms:
+        for position, atom in enumerate(monomial):
+            if isinstance(atom, Apply) and atom.divides and coefficient % atom.divides == 0:
+                others = _from_terms(
+                    [(monomial[:position] + monomial[position + 1 :], coefficient // atom.divides)]
+                )
+                rest = _from_terms([term for term in value.terms if term[0] is not monomial])
+                return _add(rest, _mul(others, atom.args[0]), 1)
+    return value
+
+
+def atom_of(function: str, lhs: IntLike, rhs: IntLike) -> Expr:
+    """An operation that does not simplify further."""
     return Expr((((Apply(function, lhs, rhs),), 1),))
 
 
@@ -282,16 +306,15 @@ def floordiv(lhs: IntLike, rhs: IntLike) -> IntLike:
     exact = _divide_exactly(lhs, rhs)
     if exact is not None:
         return exact
+    common = _common_factor(lhs, rhs)
+    if common != 1:
+        return floordiv(floordiv(lhs, common), floordiv(rhs, common))
     if isinstance(rhs, int) and isinstance(lhs, Expr):
-        whole = _from_terms((m, c // rhs) for m, c in lhs.terms if c % rhs == 0)
+        whole = _from_terms((m, c // rhs) for m, c in lhs.terms if c % rhs == 0 or not m)
         if whole != 0:
-            rest = _from_terms((m, c) for m, c in lhs.terms if c % rhs)
+            rest = _from_terms((m, c if m else c % rhs) for m, c in lhs.terms if c % rhs)
             return whole + floordiv(rest, rhs)
-        common = gcd(rhs, *(c for _, c in lhs.terms))
-        if common > 1:
-            reduced = _from_terms((m, c // common) for m, c in lhs.terms)
-            return floordiv(reduced, rhs // common)
-    return _atom("floordiv", lhs, rhs)
+    return atom_of("floordiv", lhs, rhs)
 
 
 def mod(lhs: IntLike, rhs: IntLike) -> IntLike:
@@ -301,53 +324,39 @@ def mod(lhs: IntLike, rhs: IntLike) -> IntLike:
     if _divide_exactly(lhs, rhs) is not None:
         return 0
     if isinstance(rhs, int) and isinstance(lhs, Expr):
-        lhs = _from_terms((m, c % rhs) for m, c in lhs.terms)
+        lhs = _congruent(lhs, rhs)
         if isinstance(lhs, int):
             return lhs % rhs
-    return _atom("mod", lhs, rhs)
+    common = _common_factor(lhs, rhs)
+    if common != 1:
+        return common * mod(floordiv(lhs, common), floordiv(rhs, common))
+    return atom_of("mod", lhs, rhs)
 
 
-def without_quotient(value: IntLike, lhs: IntLike, rhs: IntLike) -> IntLike:
-    """``value`` with ``lhs`` for ``rhs * (lhs // rhs)``, which it is. Of divisors that are known."""
-    quotient = floordiv(lhs, rhs)
-    terms = quotient.terms if isinstance(quotient, Expr) and isinstance(value, Expr) else ()
-    if not isinstance(rhs, int) or len(terms) != 1 or len(terms[0][0]) != 1 or terms[0][1] != 1:
-        return value
-    (atom,) = terms[0][0]
-    made: IntLike = value
-    for monomial, coefficient in value.terms if isinstance(value, Expr) else ():
-        if atom in monomial and coefficient % rhs == 0:
-            others = list(monomial)
-            others.remove(atom)
-            product: IntLike = coefficient // rhs
-            for other in others:
-                product = product * Expr((((other,), 1),))
-            made = made + product * (lhs - rhs * quotient)
-    return value if made is value else without_quotient(made, lhs, rhs)  # of its powers one at a time
+def _common_factor(lhs: IntLike, rhs: IntLike) -> IntLike:
+    """What both are a multiple of, of a divisor that is a product: 5*s0 of 10*s0*s1 + 5*s0 and 15*s0*s2."""
+    if not isinstance(lhs, Expr) or len(_terms(rhs)) != 1:
+        return 1
+    ((factors, scale),) = _terms(rhs)
+    shared = gcd(scale, *(coefficient for _, coefficient in lhs.terms))
+    common: list[Atom] = []
+    left = [list(monomial) for monomial, _ in lhs.terms]
+    for factor in factors:
+        if all(factor in monomial for monomial in left):
+            common.append(factor)
+            for monomial in left:
+                monomial.remove(factor)
+    return _from_terms([(tuple(common), shared)])
 
 
-def minimum(lhs: IntLike, rhs: IntLike) -> IntLike:
-    """The smaller of two integers."""
-    return _extreme("min", lhs, rhs)
-
-
-def maximum(lhs: IntLike, rhs: IntLike) -> IntLike:
-    """The larger of two integers."""
-    return _extreme("max", lhs, rhs)
-
-
-def product(sizes: Iterable[IntLike]) -> IntLike:
-    """All of them multiplied: of a tensor's sizes, the number of its elements."""
-    total: IntLike = 1
-    for size in sizes:
-        total = total * size
-    return total
-
-
-def _extreme(function: str, lhs: IntLike, rhs: IntLike) -> IntLike:
-    difference = lhs - rhs
-    if isinstance(difference, int):
-        smaller, larger = (lhs, rhs) if difference <= 0 else (rhs, lhs)
-        return smaller if function == "min" else larger
-    first, second = sorted((lhs, rhs), key=str)
-    return _atom(function, first, second)
+def _congruent(value: IntLike, divisor: int) -> IntLike:
+    """What leaves the same remainder: coefficients are remainders themselves, and ``a`` stands for ``a % b`` where that
+    divisor is a multiple of this, as in (n + (64 - n % 64) % 64) % 64."""
+    for monomial, coefficient in _terms(value):
+        for position, atom in enumerate(monomial):
+            known = atom.args[1] if isinstance(atom, Apply) and atom.function == "mod" else None
+            if isinstance(atom, Apply) and isinstance(known, int) and known % divisor == 0:
+                others = _from_terms([(monomial[:position] + monomial[position + 1 :], coefficient)])
+                rest = _from_terms([term for term in _terms(value) if term[0] is not monomial])
+                return _congruent(_add(rest, _mul(others, atom.args[0]), 1), divisor)
+    return _from_terms([(m, c % divisor) for m, c in _terms(value)])

@@ -49,6 +49,8 @@ def _atom_bounds(atom: Symbol | Apply, range_of: Callable[[Symbol], Range]) -> R
             return Range(0, None if rhs.high is None else rhs.high - 1)
         case "floordiv" if rhs.low is not None and rhs.low > 0 and lhs.low is not None and lhs.low >= 0:
             low = 0 if rhs.high is None else lhs.low // rhs.high
+            if atom.divides:  # without a remainder
+                low = -(-lhs.low // atom.divides)
             return Range(low, None if lhs.high is None else lhs.high // rhs.low)
     return Range(None, None)
 

@@ -7,7 +7,8 @@ from typing import Literal
 
 from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.symbols.evaluation import evaluate
-from fx_interface.symbols.expr import Expr, IntLike, Symbol, maximum
+from fx_interface.symbols.expr import Expr, IntLike, Symbol
+from fx_interface.symbols.extremes import maximum
 
 RelationOp = Literal["==", "!=", "<", "<="]
 _NEGATED: dict[RelationOp, tuple[RelationOp, bool]] = {

@@ -66,7 +66,7 @@ class Library:
         if memo is not self._static:
             if settle_sizes(spec, env):
                 spec = self._infer(op, simplified(args, env), simplified(kwargs, env), env)
-            if env.replacements:
+            if env.has_equalities:
                 spec = simplified(spec, env)
             if env.has_data:
                 _expect_sizes(spec, env)

@@ -49,14 +49,14 @@ def scanned(combine: _Combine, columns: list[Any]) -> list[Any]:
         return columns
     pairs = combine([column[:-1:2] for column in columns], [column[1::2] for column in columns])
     odd = scanned(combine, pairs)
-    before = odd if count % 2 else [column[:-1] for column in odd]
+    before = [column[: (count - 1) // 2] for column in odd]
     between = combine(before, [column[2::2] for column in columns])
     even = [torch.cat([column[:1], rest]) for column, rest in zip(columns, between, strict=True)]
-    return [_alternating(one, other) for one, other in zip(even, odd, strict=True)]
+    return [_alternating(one, other, count) for one, other in zip(even, odd, strict=True)]
 
 
-def _alternating(even: Any, odd: Any) -> Any:
-    """The rows of two tensors by turns; ``even`` may have one more."""
-    count = odd.shape[0]
-    paired = torch.stack([even[:count], odd], 1).flatten(0, 1)
-    return paired if even.shape[0] == count else torch.cat([paired, even[count:]])
+def _alternating(even: Any, odd: Any, count: Any) -> Any:
+    """The ``count`` rows of two tensors by turns; ``even`` may have one more. Nothing asks whether it has: each number
+    of rows would be another program."""
+    padded = torch.cat([odd, even[:1]])[: (count + 1) // 2]
+    return torch.stack([even, padded], 1).flatten(0, 1)[:count]
