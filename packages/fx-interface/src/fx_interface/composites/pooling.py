@@ -36,14 +36,13 @@ def _pooled(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         return function(*args, **kwargs)
     steps = given.get("stride")
     steps = kernel if steps is None or steps == [] or steps == () else steps
-    sizes = [
-        (number, _one(value)) for number, value in ((1, kernel), (1, steps), (0, given.get("padding", 0)))
-    ]
     is_packed = x.device.type == "cpu" and not (x.requires_grad and torch.is_grad_enabled())
     rows = x.contiguous() if is_packed else x
-    found = functional.max_pool2d(
+    found: Any = functional.max_pool2d(
         rows.unsqueeze(-2),
-        *sizes,
+        (1, _one(kernel)),
+        (1, _one(steps)),
+        (0, _one(given.get("padding", 0))),
         (1, _one(given.get("dilation", 1))),
         given.get("ceil_mode", False),
     )
