@@ -93,3 +93,45 @@ def test_sizes_vary_with_the_rules_that_are_installed(monkeypatch: pytest.Monkey
     finally:
         optimizer_module._default_library.cache_clear()
     assert len(graphs) == 2, "one for a fixed size, one for any"
+
+
+def _counting() -> tuple[list[Any], Any]:
+    graphs: list[Any] = []
+
+    def backend(graph_module: torch.fx.GraphModule, example_inputs: Any) -> Any:
+        graphs.append(graph_module)
+        return graph_module.forward
+
+    return graphs, backend
+
+
+@pytest.mark.parametrize("fullgraph", [True, False])
+def test_one_graph_is_asked_for_with_all_that_is_called(fullgraph: bool) -> None:
+    """What was optimized with another backend is part of a graph that must not break; else it is captured by itself."""
+    inner, outer = _counting(), _counting()
+    called = optimize(inner[1], fullgraph=True)(lambda x: torch.sin(x) + 1)
+    fast = optimize(outer[1], fullgraph=fullgraph)(lambda x: torch.relu(called(x)) * 2)
+    x = torch.linspace(-3, 3, 5)
+    assert torch.equal(fast(x), torch.relu(torch.sin(x) + 1) * 2)
+    assert (len(inner[0]), len(outer[0])) == ((0, 1) if fullgraph else (1, 1))
+
+
+def test_a_backend_that_takes_no_numbers_from_data_gets_graphs_without() -> None:
+    graphs: list[Any] = []
+
+    def backend(graph_module: torch.fx.GraphModule, example_inputs: Any) -> Any:
+        if any(node.target == "item" for node in graph_module.graph.nodes):
+            raise NotImplementedError("item")
+        graphs.append(graph_module)
+        return graph_module.forward
+
+    def f(x: torch.Tensor) -> torch.Tensor:
+        y = x * 2
+        return y * y[0].item()
+
+    fast, x = optimize(backend)(f), torch.tensor([1, 2, 3])
+    assert torch.equal(fast(x), f(x))
+    assert torch.equal(fast(x + 1), f(x + 1))
+    assert graphs
+    with pytest.raises(dynamo_capture.BackendError, match="item"):
+        optimize(backend, fullgraph=True)(f)(x)

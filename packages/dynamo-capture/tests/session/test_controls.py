@@ -11,6 +11,7 @@ from dynamo_capture import (
     allow_in_graph,
     assume_constant_result,
     disable,
+    disallow_in_graph,
     explain,
     export,
     graph_break,
@@ -206,6 +207,23 @@ def test_allowed_objects_are_one_node_and_are_told_apart():
     calls = [[node.target for node in g.nodes if node.op == "call_function"] for g in graphs]
     assert [called[0].function for called in calls] == [double, triple]
     assert [len(called) for called in calls] == [2, 2]
+
+
+def test_what_is_disallowed_ends_the_graph_until_it_is_allowed_again():
+    def f(x):
+        return torch.sub(x + 1, 2) * 2
+
+    assert disallow_in_graph([torch.sub]) == [torch.sub]
+    try:
+        report = capture(f, (X,))
+        assert len(breaks(report)) == 1
+        with pytest.raises(CaptureError, match=r"CAP231.*disallow_in_graph"):
+            optimize(run_graph, fullgraph=True)(f)(X)
+    finally:
+        allow_in_graph(torch.sub)
+    assert not breaks(capture(f, (X,)))
+    with pytest.raises(TypeError, match="takes a function"):
+        disallow_in_graph(3)
 
 
 def test_allow_in_graph_takes_lists_and_nothing_else():

@@ -6,10 +6,13 @@ import sys
 
 import torch
 import torch._dynamo
+import torch.fx.experimental._config
 
+from dynamo_capture import optimize
 from dynamo_capture.session.stock_settings import (
     COMES_WITH,
     in_stock_set,
+    joins_equal_sizes,
     stock_setting,
     stock_sizes,
     stock_stance,
@@ -23,6 +26,27 @@ def test_a_flag_counts_where_it_has_been_changed():
     assert stock_setting("recompile_limit", 64) == 64
     for name, value in COMES_WITH.items():
         assert getattr(torch._dynamo.config, name) == value
+
+
+def test_equal_sizes_may_be_equal_by_chance():
+    def f(x):
+        return x + x.shape[0]
+
+    graphs = []
+
+    def backend(graph_module, example_inputs):
+        graphs.append(graph_module)
+        return graph_module.forward
+
+    assert joins_equal_sizes()
+    for joins in (True, False):
+        graphs.clear()
+        with torch.fx.experimental._config.patch(use_duck_shape=joins):
+            assert joins_equal_sizes() is joins
+            fast = optimize(backend, dynamic=True)(f)
+            for sizes in ((4, 4), (5, 6), (7, 3)):
+                assert torch.equal(fast(torch.ones(sizes)), f(torch.ones(sizes)))
+        assert len(graphs) == (2 if joins else 1)
 
 
 def test_flags_are_as_they_come_while_torch_cannot_answer(monkeypatch):

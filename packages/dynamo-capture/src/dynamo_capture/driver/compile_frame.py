@@ -66,8 +66,8 @@ _recompiles = logging.getLogger("dynamo_capture.recompiles")
 
 
 class _InParts(Exception):
-    """Inside: a graph cannot be finished; the frame is captured again, and breaks at what may be the reason: sizes from
-    data, or tensors that the program makes and asks for gradients of."""
+    """Inside: a graph cannot be finished, or its backend raises; the frame is captured again, and breaks at what may be
+    the reason: sizes and numbers from data, or tensors that the program makes and asks for gradients of."""
 
 
 class _RaisesOnlyCompiled(Exception):
@@ -321,6 +321,13 @@ class FrameCompiler:
         tx = Trace(session.library, policy, session.memo, session.resumes, session.takes_in, told_no)
         try:
             return capture(session, view, prepared, broken, report, tx)
+        except BackendError as error:
+            reasons = self._parts(view, policy, tx, False)
+            if reasons is None:
+                raise
+            _log.info("%s is captured without %s, which its backend refuses", view.code.co_qualname, reasons)
+            forget_frames(error)
+            raise _InParts from None
         except CaptureError:
             raise
         except CapturedAnew:

@@ -90,6 +90,11 @@ def skip_reason(function: Any) -> str | None:
 def disallowed_reason(function: Any) -> str | None:
     """Why no call of a function may be part of a graph, if the program says that it may not. What stock's compiler says
     of its own functions, as of ``graph_break``, is not meant for others."""
+    try:
+        if function in _DISALLOWED:
+            return f"{getattr(function, '__qualname__', function)} is marked by disallow_in_graph"
+    except TypeError:
+        pass
     if not in_stock_set("_disallowed_callable_ids", function):
         return None
     if not str(getattr(function, "__module__", "")).startswith("torch._dynamo."):
@@ -98,6 +103,7 @@ def disallowed_reason(function: Any) -> str | None:
 
 
 _ALLOWED: set[Any] = set()
+_DISALLOWED: set[Any] = set()
 
 
 def allow_in_graph(fn: Any) -> Any:
@@ -110,6 +116,18 @@ def allow_in_graph(fn: Any) -> Any:
     if not callable(fn):
         raise TypeError(f"allow_in_graph takes a function, not {fn!r}")
     _ALLOWED.add(fn)
+    _DISALLOWED.discard(fn)
+    return fn
+
+
+def disallow_in_graph(fn: Any) -> Any:
+    """Make every call of ``fn`` a graph break. A list or tuple of functions is taken too."""
+    if isinstance(fn, (list, tuple)):
+        return [disallow_in_graph(one) for one in fn]
+    if not callable(fn):
+        raise TypeError(f"disallow_in_graph takes a function, not {fn!r}")
+    _ALLOWED.discard(fn)
+    _DISALLOWED.add(fn)
     return fn
 
 

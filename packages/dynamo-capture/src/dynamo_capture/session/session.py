@@ -52,15 +52,16 @@ class Session:
     refusals: Refusals = field(default_factory=Refusals)
 
     def takes_in(self, function: RegionFunction) -> bool:
-        """Whether an optimized function would be captured as here: same backend, operators and options. One that may be
-        several graphs is part of one that is to be a single graph."""
+        """Whether a call of an optimized function is captured here. Of one that is to be a single graph it is a part
+        whatever its options are, as in stock's compiler; else the same backend, operators and options are needed."""
         other = getattr(function, "__fxstack_capture__", None)
         return isinstance(other, Session) and (
             other is self
+            or self.fullgraph
             or (
                 other.library is self.library
                 and _options(other) == _options(self)
-                and (self.fullgraph or not other.fullgraph)
+                and not other.fullgraph
                 and other.waits == self.waits
             )
         )

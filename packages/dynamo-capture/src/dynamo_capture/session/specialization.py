@@ -13,7 +13,12 @@ import torch
 from dynamo_capture.foundation.part_options import part_option
 from dynamo_capture.graph.graph_builder import GraphOutput
 from dynamo_capture.runtime.replacement_calls import instance_dict
-from dynamo_capture.session.stock_settings import silenced_functions, stock_setting, stock_sizes
+from dynamo_capture.session.stock_settings import (
+    joins_equal_sizes,
+    silenced_functions,
+    stock_setting,
+    stock_sizes,
+)
 from dynamo_capture.sources.sources import AnswerSource, DrawnFromSource, UpcomingSource
 from fx_interface.errors import UserLocation
 from fx_interface.python_runtime.quick_dataclasses import dataclass
@@ -149,6 +154,7 @@ class Policy:
         self._fullgraph = fullgraph
         self._history = history
         self._by_value: dict[int, Expr] = {}
+        self._joins_equal = joins_equal_sizes()
         self._integers: dict[Source, Expr] = {}
         self._wrappers: dict[Source, _Wrapper] = {}
 
@@ -322,11 +328,12 @@ class Policy:
         return None if owner is None else self._wrappers.get(owner)
 
     def _symbol(self, tx: Sizing, size: int, source: Source, low: int | None, high: int | None) -> Expr:
-        """One symbol for each value: equal sizes are taken to be equal for a reason, and guarded so. ``low`` and
-        ``high`` are bounds that the user states; a size outside of them has a symbol without."""
+        """One symbol for each value: equal sizes are taken to be equal for a reason, and guarded so, unless the program
+        says that they are not. ``low``, ``high``: bounds that the user states, dropped for a size outside of them.
+        """
         if (low is not None and size < low) or (high is not None and size > high):
             low = high = None
-        expr = self._by_value.get(size) if low is None and high is None else None
+        expr = self._by_value.get(size) if low is None and high is None and self._joins_equal else None
         if expr is None:
             expr = tx.env.create_symbol(size, source, low=max(2, low or 2), high=high)
             self._by_value.setdefault(size, expr)

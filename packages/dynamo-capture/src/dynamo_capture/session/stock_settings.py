@@ -41,6 +41,15 @@ def stock_setting(name: str, otherwise: Any) -> Any:
     return otherwise if value is _UNKNOWN or value == COMES_WITH[name] else value
 
 
+def joins_equal_sizes() -> bool:
+    """Whether sizes that are equal are taken to be equal for a reason: ``use_duck_shape`` of torch's configuration."""
+    config = sys.modules.get("torch.fx.experimental._config")
+    try:
+        return bool(getattr(config, "use_duck_shape", True))
+    except Exception:  # as above
+        return True
+
+
 def silenced_functions() -> frozenset[Any]:
     """The functions whose calls are left out of what is compiled."""
     ignored = (stock_setting(name, ()) for name in ("ignore_logging_functions", "ignore_logger_methods"))

@@ -18,10 +18,13 @@ CALLS = [
     (functools.reduce, 3),
     (itertools.islice, [1], -1),
     (itertools.count, "a"),
+    (issubclass, 1, int),
+    (issubclass, int, 1),
+    (issubclass, int, (1, str)),
 ]
 
 
-@pytest.mark.parametrize("call", CALLS, ids=lambda call: call[0].__name__)
+@pytest.mark.parametrize("call", CALLS, ids=lambda call: f"{call[0].__name__}{call[1:]}")
 def test_refusals_are_pythons(agrees, call) -> None:
     function, *args = call
     agrees(lambda: function(*args))

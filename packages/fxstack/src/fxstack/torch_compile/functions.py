@@ -66,7 +66,7 @@ DYNAMO = (
     Entry("graph_break", DONE, "also `fxstack.graph_break`"),
     Entry("skip_frame", DONE, "the graph ends there"),
     Entry("step_unsupported", DONE, "the graph ends there"),
-    Entry("disallow_in_graph", DONE, "a call is a graph break"),
+    Entry("disallow_in_graph", DONE, "a call is a graph break; also `fxstack.disallow_in_graph`"),
     Entry("forbid_in_graph", DONE, "a call is a graph break, and an error with `fullgraph=True`"),
     Entry("nonstrict_trace", DONE, "a call is one node"),
     Entry("disable", DONE, "as `torch.compiler.disable`"),

@@ -134,6 +134,8 @@ def _is_its_own(tx: Context, error: Any) -> bool:
 def _is_plain(value: Any) -> bool:
     """Whether using the value runs no code of the program."""
     kind = type(value)
+    if kind is type:
+        return bool(value.__module__ == "builtins")
     if kind in (list, tuple, set, frozenset):
         return all(map(_is_plain, value))
     if kind is dict:

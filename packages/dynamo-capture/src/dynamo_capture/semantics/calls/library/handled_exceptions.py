@@ -13,6 +13,7 @@ from dynamo_capture.semantics.registry import handles
 from dynamo_capture.sources.sources import CallSource, known_object
 from dynamo_capture.values import NONE, Const, TupleValue, Value, is_none
 from dynamo_capture.values.base import Context
+from dynamo_capture.values.traceback import TracebackValue
 
 
 @handles(sys.exception)
@@ -43,9 +44,19 @@ _LOOK_AT_FRAMES = [
     function
     for name in traceback.__all__
     if isinstance(function := getattr(traceback, name), (types.FunctionType, type))
+    and function is not traceback.clear_frames
 ]
 
 
 @handles(*_LOOK_AT_FRAMES, traceback.StackSummary.extract, traceback.TracebackException.from_exception)
 def looks_at_frames(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     raise GraphBreak("CAP234", "the module traceback looks at the frames of the program")
+
+
+@handles(traceback.clear_frames)
+def clear_frames(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """Frames that were left while the program is captured hold nothing any more."""
+    given = [tx.force(value) for value in (*args, *kwargs.values())]
+    if len(given) == 1 and (isinstance(given[0], TracebackValue) or is_none(given[0])):
+        return NONE
+    return looks_at_frames(tx, args, kwargs)
