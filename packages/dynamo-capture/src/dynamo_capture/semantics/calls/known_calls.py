@@ -19,6 +19,7 @@ from dynamo_capture.semantics.calls.builtins.texts import is_repr_wrapper, wrapp
 from dynamo_capture.semantics.calls.library.cached import call_cached
 from dynamo_capture.semantics.calls.library.getters import GETTERS, call_getter, new_getter
 from dynamo_capture.semantics.calls.library.references import DISPATCH, call_dispatch
+from dynamo_capture.semantics.calls.optimized import call_optimized
 from dynamo_capture.semantics.calls.participants import takes_part
 from dynamo_capture.semantics.calls.receivers import (
     BUILTIN_METHODS,
@@ -30,7 +31,6 @@ from dynamo_capture.semantics.calls.signatures import METHOD_KINDS, takes
 from dynamo_capture.semantics.calls.substituted import call_substitute, check_words, not_taken, refuse_names
 from dynamo_capture.semantics.calls.torch_calls.data_classes import call_allowed
 from dynamo_capture.semantics.calls.torch_calls.dynamo_marks import without_stock_marks
-from dynamo_capture.semantics.calls.torch_calls.optimized import call_optimized
 from dynamo_capture.semantics.calls.torch_calls.packed import call_packed
 from dynamo_capture.semantics.calls.torch_calls.scripted import call_scripted
 from dynamo_capture.semantics.calls.unbound import call_unbound
