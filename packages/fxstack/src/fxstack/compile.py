@@ -107,6 +107,9 @@ def compile(
     return _apply(model, capture)
 
 
+dynamo_capture.declare_compiler(compile)
+
+
 def _unchanged(model: F) -> F:
     return model
 

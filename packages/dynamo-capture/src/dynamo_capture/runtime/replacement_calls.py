@@ -334,6 +334,12 @@ def compared_by(function: Any, *item: Any) -> Any:
     return made(*item) if item else made
 
 
+def call_outside(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A call of a function of the stack, of which nothing is captured."""
+    with region(None):
+        return function(*args, **kwargs)
+
+
 def choose(condition: Any, yes: Any, no: Any) -> Any:
     """The one that ``max`` or ``min`` of tensors has kept."""
     return yes if condition else no

@@ -29,6 +29,21 @@ SKIP_MARK = "__dynamo_capture_skip__"
 _CONSTANT_MARK = "__dynamo_capture_constant__"
 
 
+_COMPILERS: list[Callable[..., Any]] = []
+
+
+def declare_compiler(function: F) -> F:
+    """Declare what gives optimized functions, as ``optimize(backend, ...)(model)`` does: ``function(model, ...)``, or
+    ``function(...)(model)``. In a captured function a call is no break."""
+    _COMPILERS.append(function)
+    return function
+
+
+def is_compiler(function: Any) -> bool:
+    """Whether ``declare_compiler`` was told of the function."""
+    return any(function is one for one in _COMPILERS)
+
+
 def is_compiling() -> bool:
     """Whether the code runs inside a trace: True while it is captured, False in plain Python."""
     return False

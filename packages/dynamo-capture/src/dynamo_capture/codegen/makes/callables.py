@@ -26,6 +26,7 @@ from dynamo_capture.values import (
     SuperValue,
     Value,
 )
+from dynamo_capture.values.objects.optimized import OptimizedValue
 from dynamo_capture.values.opaque import NewReference
 from dynamo_capture.values.tensors.hooks import HookHandle
 from dynamo_capture.values.traceback import TracebackValue
@@ -179,3 +180,15 @@ def handle(to: Reconstruction, value: HookHandle) -> None:
 def reference(to: Reconstruction, value: NewReference) -> None:
     """Weak references."""
     to.call(weakref.ref, lambda: to.push(value.target))
+
+
+@makes(OptimizedValue)
+def optimized(to: Reconstruction, value: OptimizedValue) -> None:
+    """``compile(f, ...)``."""
+
+    def arguments() -> None:
+        to.push(value.compiler)
+        to.push_tuple([] if value.model is None else [value.model])
+        to.push_dict([(Const(name), option) for name, option in value.options.items()])
+
+    to.call(replacement_calls.call_outside, arguments, 3)

@@ -19,7 +19,7 @@ from dynamo_capture.semantics.calls.builtins.texts import is_repr_wrapper, wrapp
 from dynamo_capture.semantics.calls.library.cached import call_cached
 from dynamo_capture.semantics.calls.library.getters import GETTERS, call_getter, new_getter
 from dynamo_capture.semantics.calls.library.references import DISPATCH, call_dispatch
-from dynamo_capture.semantics.calls.optimized import call_optimized
+from dynamo_capture.semantics.calls.optimized import call_optimized, new_optimized
 from dynamo_capture.semantics.calls.participants import takes_part
 from dynamo_capture.semantics.calls.receivers import (
     BUILTIN_METHODS,
@@ -43,6 +43,7 @@ from dynamo_capture.session.controls import (
     disallowed_reason,
     has_constant_result,
     is_allowed_in_graph,
+    is_compiler,
     skip_reason,
 )
 from dynamo_capture.sources.sources import known_object
@@ -188,6 +189,8 @@ def _marked(tx: Context, owner: Const, args: Args, kwargs: Kwargs) -> Value | No
     answer = without_stock_marks(tx, owner.value, args, kwargs)
     if answer is not None:
         return answer
+    if is_compiler(owner.value):
+        return new_optimized(tx, owner, args, kwargs)
     reason = skip_reason(owner.value)
     if reason is not None:
         raise GraphBreak("CAP231", reason)

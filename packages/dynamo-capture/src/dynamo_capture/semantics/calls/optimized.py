@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dynamo_capture._eval_frame import RegionFunction
-from dynamo_capture.foundation.errors import GraphBreak
+from dynamo_capture.foundation.errors import GraphBreak, NotConstant
 from dynamo_capture.session.controls import skip_reason
-from dynamo_capture.values import Const, Value
+from dynamo_capture.values import Const, Value, is_none
 from dynamo_capture.values.base import Context
+from dynamo_capture.values.objects.optimized import OptimizedValue
 
 
 def call_optimized(
@@ -20,3 +21,25 @@ def call_optimized(
     if reason is not None:
         raise GraphBreak("CAP231", reason)
     return Const(function.function).call(tx, args, kwargs)
+
+
+def new_optimized(tx: Context, owner: Const, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    """A call of ``compile`` itself; None where its options are not known."""
+    if len(args) > 1:
+        return None
+    options = {name: value for name, value in kwargs.items() if name != "model"}
+    model = tx.force(args[0] if args else kwargs["model"]) if args or "model" in kwargs else None
+    if model is not None and is_none(model):
+        model = None
+    try:
+        named = {name: tx.calls.python_object(value) for name, value in options.items()}
+    except NotConstant:
+        return None
+    sample = tx.fold(lambda: owner.value(_any_function, **named))
+    if sample is _any_function and model is not None:
+        return model
+    return OptimizedValue(owner, model, options, sample)
+
+
+def _any_function() -> None:
+    """Stands for a function that is compiled."""
