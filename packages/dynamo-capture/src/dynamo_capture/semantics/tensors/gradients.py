@@ -40,7 +40,11 @@ def grad(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     values: list[TensorValue] = []
     for value in (*args, *kwargs.values()):
         value.frozen(tx, values)
-    result, fakes = _run(tx, args, kwargs, values)
+    result, fakes = _run(tx, args, kwargs, values, _is_outermost(tx.output))
+    if tx.output.may_be_recorded:  # then gradients are on where the backward begins
+        again, _ = _run(tx, args, kwargs, values, True)
+        if [part is None for part in again] != [part is None for part in result]:
+            raise _refused("torch.autograd.grad is called in a backward whose own gradients have other paths")
     described = tx.tensors.describe_result(result, fakes, [False])
     node = tx.output.call(
         "call_function",
@@ -73,7 +77,7 @@ def _tensors(tx: Context, value: Value, name: str) -> list[TensorValue]:
 def _check_surroundings(tx: Context, outputs: list[TensorValue], inputs: list[TensorValue]) -> None:
     """The graph must hold all operations between ``inputs`` and ``outputs``, and no hook may look on."""
     graph = tx.output
-    if getattr(graph, "parent", None) is not None or graph.bodies:
+    if graph.bodies or not (_is_outermost(graph) or _is_apart(graph, inputs)):
         raise _refused("torch.autograd.grad is called where a function is transformed or run again")
     if tx.blocks:
         raise _refused("torch.autograd.grad is called inside a block of a mode")
@@ -81,7 +85,7 @@ def _check_surroundings(tx: Context, outputs: list[TensorValue], inputs: list[Te
         raise _refused("torch.autograd.grad is called after a hook was registered on a tensor")
     if graph.born:
         raise _refused("torch.autograd.grad is called after a size from data was met")
-    given = {item.node: item for item in graph.inputs}
+    given = _given(tx)
     for value in inputs:
         if value.real is None or value.source is None:
             continue
@@ -95,24 +99,61 @@ def _check_surroundings(tx: Context, outputs: list[TensorValue], inputs: list[Te
             tx.guards.is_object(source, None)
         else:  # what had hooks, and what a compiled function returned
             tx.guards.length(source, hooks)
-    wanted = {value.node for value in inputs}
+    wanted = {graph.use(value.node) for value in inputs}
     if not any(node in given for node in wanted):
         return  # nothing outside of the graph depends on what was made in it
-    for node in _needed(outputs):
-        if node in given and node not in wanted and _has_history(given[node].example):
+    for node in _needed([graph.use(value.node) for value in outputs]):
+        if node in given and node not in wanted and _has_history(given[node]):
             raise _refused(
                 f"the gradient may lead through {node.name}, which was computed outside of the graph"
             )
 
 
+def _is_outermost(graph: Any) -> bool:
+    return getattr(graph, "parent", None) is None
+
+
+def _is_apart(graph: Any, inputs: list[TensorValue]) -> bool:
+    """Whether the gradients are taken in the backward of a function of the program, of what that backward makes and of
+    leaves: all that they lead through is in its part of the graph then."""
+    if getattr(graph, "derives", None) is None or not _is_outermost(graph.parent.parent):  # its forward's
+        return False
+    return all(
+        value.node.graph is graph.graph or (value.source is not None and value.meta.is_leaf)
+        for value in inputs
+    )
+
+
 def _has_history(example: Any) -> bool:
+    if isinstance(example, Node):
+        spec = example.meta.get(SPEC_KEY)
+        return not isinstance(spec, TensorSpec) or spec.requires_grad
     return isinstance(example, torch.Tensor) and example.requires_grad and not example.is_leaf
 
 
-def _needed(outputs: list[TensorValue]) -> set[Node]:
+def _given(tx: Context) -> dict[Node, Any]:
+    """What the graph, or the part of it that is being made, is given: an example, or a node outside of the part."""
+    graph: Any = tx.output
+    outermost = graph
+    while not _is_outermost(outermost):
+        outermost = outermost.parent
+    examples = {item.node: item.example for item in outermost.inputs}
+    if outermost is graph:
+        return examples
+    found: dict[Node, Any] = {}
+    for outer, place in graph.lifted.items():
+        part = graph.parent
+        while not _is_outermost(part):
+            outer = next((above for above, one in part.lifted.items() if one is outer), outer)
+            part = part.parent
+        found[place] = examples.get(outer, outer)
+    return found
+
+
+def _needed(outputs: list[Node]) -> set[Node]:
     """The nodes that lead to the outputs."""
     found: set[Node] = set()
-    waiting = [value.node for value in outputs]
+    waiting = outputs
     while waiting:
         node = waiting.pop()
         if node not in found:
@@ -122,13 +163,18 @@ def _needed(outputs: list[TensorValue]) -> set[Node]:
 
 
 def _run(
-    tx: Context, args: list[Value], kwargs: Mapping[str, Value], values: list[TensorValue]
+    tx: Context,
+    args: list[Value],
+    kwargs: Mapping[str, Value],
+    values: list[TensorValue],
+    enabled: bool,
 ) -> tuple[Any, list[SpecTensor]]:
-    """What torch gives for the call, and the tensors without data that stand for ``values``."""
+    """What torch gives for the call, and the tensors without data that stand for ``values``. ``enabled``: whether
+    gradients may be on where the graph, or the part of it that is being made, begins."""
     fakes: dict[int, SpecTensor] = {}
 
     def connected() -> Any:
-        made = _again(tx)
+        made = _again(tx, enabled)
         fakes.update((id(value), made[tx.output.use(value.node)]) for value in values)
         given = [value.fake(tx, fakes) for value in args]
         keywords = {name: value.fake(tx, fakes) for name, value in kwargs.items()}
@@ -143,13 +189,15 @@ def _run(
     return result, [fakes[id(value)] for value in values]
 
 
-def _again(tx: Context) -> dict[Node, Any]:
+def _again(tx: Context, enabled: bool) -> dict[Node, Any]:
     """The graph so far, run on connected tensors without data."""
-    examples = {item.node: item.example for item in tx.output.inputs}
+    examples = _given(tx)
     made: dict[Node, Any] = {}
     with restored():
         for setter, value in tx.entry.items():
             setter(value)
+        if not enabled:
+            torch._C._set_grad_enabled(False)
         for node in tx.output.graph.nodes:
             spec = node.meta.get(SPEC_KEY)
             if isinstance(spec, SymSpec):
@@ -163,10 +211,11 @@ def _again(tx: Context) -> dict[Node, Any]:
 
 
 def _input(tx: Context, spec: Any, example: Any) -> Any:
-    if not isinstance(spec, TensorSpec) or not isinstance(example, torch.Tensor):
+    is_part = example is None or isinstance(example, Node)
+    if not isinstance(spec, TensorSpec) or not (is_part or isinstance(example, torch.Tensor)):
         return example
     bare = TensorSpec(spec.sizes, spec.strides, spec.dtype, spec.device)
-    return tx.inference.tensor(bare, spec.requires_grad, example.is_leaf)
+    return tx.inference.tensor(bare, spec.requires_grad, is_part or example.is_leaf)
 
 
 def _call(node: Node, made: Mapping[Node, Any]) -> Any:
