@@ -205,6 +205,8 @@ class _Body:
                 self.add("with torch.autograd.graph.saved_tensors_hooks(packed, unpacked):")
                 self.add(f"{made} = {self.some()} * {self.some()}", 1)
                 self.names.append(made)
+                if random.random() < 0.5:
+                    self.compute(1)
             case 8:
                 self.add(
                     f"say('requires', ({', '.join(f'{n}.requires_grad' for n in (self.some(), self.some()))}))"
@@ -287,7 +289,11 @@ def _calls(random: Random, twice: bool) -> str:
     lines = ["def given(data, grad, name):", "    tensor = torch.tensor(data, requires_grad=grad)"]
     if hook:
         lines += ["    if grad:", f"        {hook}"]
-    return "\n".join([*lines, "    return tensor", "", "", "CALLS = [", *calls, "]", ""])
+    lines += ["    return tensor", "", "", "CALLS = [", *calls, "]", ""]
+    if random.random() < 0.15:
+        watched = ", ".join(random.choice(("watching", "None")) for _ in calls)
+        lines += [f"CHANGES = [{watched}]", ""]
+    return "\n".join(lines)
 
 
 def _tensor(random: Random, rows: int, values: tuple[str, ...]) -> str:

@@ -15,6 +15,8 @@ from dynamo_capture.values import Const, TensorMeta, TensorValue, TupleValue, Va
 from dynamo_capture.values.base import Context
 from dynamo_capture.values.structures import form_of, leaves_of, mapped_leaves
 from fx_interface.regions import pushed
+from fx_interface.symbols import IntLike, Relation, ShapeEnv
+from fx_interface.tensor_spec import TensorSpec
 
 
 @handles_loaded("torch._functorch.eager_transforms", "_jvp_with_argnums")
@@ -43,6 +45,8 @@ def _push(
     def inside(leaf: TensorValue) -> TensorValue:
         if not is_differentiable(leaf.meta.spec.dtype):
             raise GraphBreak("CAP246", f"a derivative with respect to {leaf.meta.spec} is asked for")
+        if _may_share_elements(leaf.meta.spec, tx.env):
+            raise GraphBreak("CAP246", "a derivative with respect to a tensor whose elements share memory")
         requires_grad = leaf.meta.requires_grad
         return body.argument("primal", TensorMeta.of(leaf.meta.spec, requires_grad, not requires_grad))
 
@@ -59,6 +63,22 @@ def _push(
     moved = mapped_leaves(tx, result, lambda _: next(found))
     value = mapped_leaves(tx, result, lambda _: next(found))
     return (value, moved, mapped_leaves(tx, aux, lambda _: next(found))) if has_aux else (value, moved)
+
+
+def _may_share_elements(spec: TensorSpec, env: ShapeEnv) -> bool:
+    """Whether elements may lie at one place in memory: torch copies the change of such a tensor into its layout, which
+    it refuses, or where the last of them wins."""
+    if spec.is_contiguous:
+        return False
+    behind: IntLike = 1
+    axes = [
+        axis for axis in zip(spec.strides, spec.sizes, strict=True) if env.decide(Relation("!=", axis[1], 1))
+    ]
+    for stride, size in sorted(axes, key=lambda axis: env.hint(axis[0])):
+        if not env.decide(Relation("<=", behind, stride)):
+            return True
+        behind = behind + (size - 1) * stride
+    return False
 
 
 def _numbers(tx: Context, argnums: Value, count: int) -> list[int]:
@@ -96,6 +116,13 @@ class _Pushforward(Value):
         return FunctionType
 
     def call(self, tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        dtypes = [
+            [leaf.meta.spec.dtype for leaf in leaves_of(tx, TupleValue(list(given)))]
+            for given in (self.primals, args)
+        ]
+        if dtypes[0] != dtypes[1]:
+            raise GraphBreak("CAP246", "what linearize() returned is called with tensors of other dtypes")
+
         def push() -> Value:
             return _push(tx, self.function, self.primals, Const(None), TupleValue(args), False)[1]
 
