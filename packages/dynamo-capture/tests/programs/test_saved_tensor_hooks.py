@@ -163,3 +163,32 @@ def test_a_graph_without_unused_operations_is_used_with_hooks_too() -> None:
     with saved_tensors_hooks(lambda tensor: tensor, lambda tensor: tensor):
         compiled(x)
     assert len(graphs) == 1
+
+
+class Product(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, y: Tensor) -> Tensor:
+        ctx.save_for_backward(x, y)
+        return x * y
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Any:  # type: ignore[override]
+        x, y = ctx.saved_tensors
+        return gradient * y, gradient * x
+
+
+def test_the_order_in_which_a_function_saves_is_that_in_which_hooks_see_it() -> None:
+    def function(x: Tensor, y: Tensor) -> Tensor:
+        return Product.apply(x + y, x) + Product.apply(y, x)
+
+    found = []
+    for run in (function, optimize("eager")(function)):
+        log: list[Any] = []
+        x, y = torch.tensor([1.0], requires_grad=True), torch.tensor([2.0], requires_grad=True)
+        with saved_tensors_hooks(
+            lambda t, log=log: log.append(t.tolist()) or t, lambda t, log=log: log.append(t.tolist()) or t
+        ):
+            result = run(x, y)
+        result.backward()
+        found.append(log)
+    assert found[0] == found[1]

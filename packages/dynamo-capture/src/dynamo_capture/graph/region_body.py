@@ -78,6 +78,13 @@ class Body(GraphOutput):
             found = self.lifted[outer] = self._place(outer.name, outer.meta.get(SPEC_KEY))
         return found
 
+    def lift_first(self, nodes: Sequence[Node]) -> None:
+        """The placeholders of these lifted nodes come first, in this order: hooks on what is saved see them in it."""
+        if not self.parameters:
+            return
+        for node in reversed(nodes):
+            self.parameters[-1].append(self.lifted[self.parent.use(node)])
+
     def export(self, node: Node) -> Node:
         """The node of the parent that stands for ``node``, after the region has ended."""
         if self.exporter is None:

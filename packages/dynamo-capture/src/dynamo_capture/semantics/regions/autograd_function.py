@@ -219,13 +219,14 @@ def _trace_backward(tx: Context, call: _Call, forward: Body) -> tuple[Body, list
     known = [call.ctx, *call.given]
     run: Callable[[], Value] = lambda: function.call(tx, [call.ctx, *arriving], {})  # noqa: E731
     found = trace_body(tx, body, run, pure=True, passed=known)
-    if (
-        call.ctx.unpacked
-    ):  # a backward that does not use one of them is refused all the same if that was overwritten
-        for value in call.ctx.saved:
-            if isinstance(value, TensorValue) and value.meta.cls in (torch.Tensor, torch.nn.Parameter):
-                body.use(value.node)
-                body.pinned.add(body.parent.use(value.node))
+    if call.ctx.unpacked:
+        # A backward that does not use one of them is refused all the same if that was overwritten.
+        plain = (torch.Tensor, torch.nn.Parameter)
+        saved = [v.node for v in call.ctx.saved if isinstance(v, TensorValue) and v.meta.cls in plain]
+        for node in saved:
+            body.use(node)
+            body.pinned.add(body.parent.use(node))
+        body.lift_first(saved)
     items = [tx.force(v) for v in found.items] if isinstance(found, TupleValue) else [found]
     if len(items) < len(call.given) or not all(map(is_none, items[len(call.given) :])):
         raise call.refuse(
