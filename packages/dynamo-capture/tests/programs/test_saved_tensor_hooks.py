@@ -192,3 +192,31 @@ def test_the_order_in_which_a_function_saves_is_that_in_which_hooks_see_it() -> 
         result.backward()
         found.append(log)
     assert found[0] == found[1]
+
+
+def _gradient(x: Tensor) -> Tensor:
+    return torch.func.grad(lambda t: (t**3).sum())(x)
+
+
+def _pulled_back(x: Tensor) -> Any:
+    return torch.func.vjp(torch.sin, x)[1](x)[0]
+
+
+def _outcome(function: Any, x: Tensor) -> Any:
+    try:
+        return function(x).tolist()
+    except RuntimeError as error:
+        return str(error)
+
+
+@pytest.mark.parametrize("function", [_gradient, _pulled_back, torch.func.jacrev(torch.sin)])
+def test_function_transforms_that_refuse_hooks_do(function: Any) -> None:
+    def called(x: Tensor) -> Tensor:
+        return function(x) * 2
+
+    compiled, x = optimize("eager")(called), torch.tensor([0.5, -2.0])
+    for watched in (False, True, False):
+        with saved_tensors_hooks(lambda t: t, lambda t: t) if watched else nullcontext():
+            expected, found = _outcome(called, x), _outcome(compiled, x)
+        assert found == expected
+        assert isinstance(found, str) is watched

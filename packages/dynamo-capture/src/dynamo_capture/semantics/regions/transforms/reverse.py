@@ -14,6 +14,7 @@ import torch
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.graph.graph_builder import is_differentiable
 from dynamo_capture.semantics.declared import handles_loaded
+from dynamo_capture.semantics.modes.settings import read
 from dynamo_capture.semantics.random_numbers.drawing import outside_only
 from dynamo_capture.semantics.regions.tracing import trace_body
 from dynamo_capture.semantics.regions.transforms.body import TransformBody, open_transform
@@ -21,6 +22,7 @@ from dynamo_capture.values import Const, DictValue, TensorMeta, TensorValue, Tup
 from dynamo_capture.values.base import Context
 from dynamo_capture.values.structures import leaves_of, mapped_leaves
 from fx_interface.regions import gradient
+from fx_interface.torch_internals.torch_state import saved_tensors_are_watched
 
 
 @handles_loaded("torch._functorch.eager_transforms", "grad_impl")
@@ -34,7 +36,14 @@ def grad_and_value(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> 
     return _grad_and_value(tx, args)
 
 
+def _check_not_watched(tx: Context) -> None:
+    """Torch refuses these where the program has hooks on saved tensors."""
+    if read(tx, saved_tensors_are_watched):
+        raise GraphBreak("CAP246", "a function is differentiated where there are hooks on saved tensors")
+
+
 def _grad_and_value(tx: Context, args: list[Value]) -> Value:
+    _check_not_watched(tx)
     function, argnums, has_aux, given, keywords = args
     call = _Differentiated(tx, function, given.unpack(tx), argnums, dict(_keywords(tx, keywords)))
     result = call.run()
@@ -112,6 +121,7 @@ class _Differentiated:
 
 @handles_loaded("torch._functorch.eager_transforms", "_vjp_with_argnums")
 def vjp(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    _check_not_watched(tx)
     function, *primals = args
     argnums = kwargs.get("argnums", Const(None))
     is_all = tx.is_constant(argnums) and tx.constant(argnums) is None
