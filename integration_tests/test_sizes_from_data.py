@@ -283,3 +283,14 @@ def test_memory_is_shared_where_eager_shares_it(backend: str) -> None:
     compiled = fxstack.compile(written_when_shared, backend=backend)
     for mask in MASKS:
         torch.testing.assert_close(compiled(X, mask), written_when_shared(X, mask))
+
+
+def test_as_many_numbers_as_a_batch_has_items() -> None:
+    def program(x: torch.Tensor, counts: torch.Tensor) -> Any:
+        return [part.sum(0) for part in (x + 1).split(counts.sum(1).tolist())]
+
+    fast = fxstack.compile(program, backend="eager", fullgraph=True)
+    for n in (2, 3, 4, 3):
+        given = torch.randn(4 * n, 5), torch.full((n, 2), 2)
+        for found, expected in zip(fast(*given), program(*given), strict=True):
+            assert torch.equal(found, expected)

@@ -28,6 +28,12 @@ Counted by architecture; what to change is in [the catalogue](graph-breaks.md).
 
 {reasons}
 
+## Each architecture that a third size compiles again
+
+Graphs that each of three later sizes brought, and the guard that failed last.
+
+{resized}
+
 ## Each architecture that took more than one graph
 
 The number of graphs is that of the first call; a place that breaks several times is named once.
@@ -48,6 +54,7 @@ def page(found: Sequence[Outcome]) -> str:
     return _PAGE.format(
         summary="\n".join(f"- {line}" for line in summary(found)),
         reasons="\n".join(_reasons(found)),
+        resized="\n".join(_resized(found)),
         rows="\n".join(_rows(found)),
     )
 
@@ -92,9 +99,10 @@ def summary(found: Sequence[Outcome]) -> list[str]:
     )
     sized = [o for o in mine.values() if o.more and not o.failure]
     settled = [o for o in sized if sum(o.more[1:]) == 0]
+    again = 100 * (1 - len(settled) / max(1, len(sized)))
     lines.append(
-        f"other sizes: {len(sized)} architectures, {len(settled)} need no graph after the second size; others: "
-        + (", ".join(f"{o.name} {o.more}" for o in sized if o not in settled) or "none")
+        f"other sizes: {len(sized)} architectures, {len(settled)} need no graph after the second size,"
+        f" {len(sized) - len(settled)} ({again:.1f}%) do"
     )
     if whole:
         wrong = [f"{o.name} ({o.failure[:150]})" for o in whole.values() if o.failure]
@@ -129,6 +137,16 @@ def _rows(found: Sequence[Outcome]) -> list[str]:
             why = [outcome.failure, *dict.fromkeys(map(_short, outcome.breaks))]
             what = "; ".join(text for text in why if text).replace("|", "/").replace("\n", " ")
             lines.append(f"| {name} | {outcome.graphs} | {graphs} | {what[:LONGEST]} |")
+    return lines
+
+
+def _resized(found: Sequence[Outcome]) -> list[str]:
+    """A row for each architecture that later sizes compile again, with the reason."""
+    lines = ["| architecture | graphs | why |", "|---|---|---|"]
+    for name, outcome in sorted(_by_name(found, "fxstack").items()):
+        if sum(outcome.more[1:]) and not outcome.failure:
+            why = _short(outcome.again).replace("|", "/").replace("\n", " ")
+            lines.append(f"| {name} | {outcome.more} | {why[:300]} |")
     return lines
 
 

@@ -2,8 +2,9 @@
 
 ``python integration_tests/sweeps/architectures.py --every 4`` takes each fourth one, ``--stack`` adds the whole
 stack with gradients. Chunks run in processes of their own, so that a crash or a hang costs, and is counted against,
-one architecture. What is compared is the capture: graphs run as they are. Results go to a JSON file and a Markdown
-table; ``--page docs/architectures.md`` writes the documentation's page of what was not captured whole.
+one architecture. What is compared is the capture: graphs run as they are. Results go to ``architectures.jsonl`` as they
+come, a line each, then to a JSON file and a Markdown table; ``--page docs/architectures.md`` writes the documentation's
+page of what was not captured whole. ``--merge`` reports results of earlier runs (of both kinds of files), nothing else.
 
 ``--train`` trains them with the whole stack instead, at two sizes, and measures results, loss, gradients and buffers
 against float64 (``training.py``); ``--merge`` adds the results of earlier runs, ``--missing`` runs what these lack.
@@ -23,6 +24,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
@@ -65,25 +67,31 @@ def _begin(name: str, way: str, limit: int) -> None:
     print(json.dumps({"begin": name, "way": way}), flush=True)
 
 
-def outcomes(names: Sequence[str], ways: Sequence[str], limit: int, jobs: int) -> Iterator[Outcome]:
-    """Run workers, ``jobs`` at a time; what a worker was at when it died or hung is an outcome too."""
+Tell = Callable[[Outcome], None]
+
+
+def outcomes(
+    names: Sequence[str], ways: Sequence[str], limit: int, jobs: int, tell: Tell
+) -> Iterator[Outcome]:
+    """Run workers, ``jobs`` at a time; what a worker was at when it died or hung is an outcome too. Each is told at
+    once, and given in order."""
     chunks = [list(names[start : start + CHUNK]) for start in range(0, len(names), CHUNK)]
     with ThreadPoolExecutor(jobs) as pool:
-        for found in pool.map(lambda chunk: _chunk(chunk, ways, limit), chunks):
+        for found in pool.map(lambda chunk: _chunk(chunk, ways, limit, tell), chunks):
             yield from found
 
 
-def _chunk(names: list[str], ways: Sequence[str], limit: int) -> list[Outcome]:
+def _chunk(names: list[str], ways: Sequence[str], limit: int, tell: Tell) -> list[Outcome]:
     """The outcomes of some architectures. After a death the next process does what was left."""
     found: list[Outcome] = []
     left: list[tuple[list[str], list[str]]] = [(names, list(ways))]
     while left:
-        found += _worker(*left.pop(), limit, left)
+        found += _worker(*left.pop(), limit, left, tell)
     return found
 
 
 def _worker(
-    names: list[str], ways: list[str], limit: int, left: list[tuple[list[str], list[str]]]
+    names: list[str], ways: list[str], limit: int, left: list[tuple[list[str], list[str]]], tell: Tell
 ) -> list[Outcome]:
     """One process; what it has not done when it dies is added to ``left``."""
     command = [sys.executable, __file__, "--worker", "--limit", str(limit), "--ways", ",".join(ways), *names]
@@ -95,6 +103,7 @@ def _worker(
             running = record if "begin" in record else running
             if "name" in record:
                 done.append(Outcome(**record))
+                tell(done[-1])
     if worker.returncode == 0:
         return done
     name, way = running["begin"], running["way"]
@@ -102,12 +111,35 @@ def _worker(
     after = names[names.index(name) + 1 :] if name in names else []
     if way not in ways:  # it died before anything was compared
         left.append(([other for other in names if other != name], ways))
-        return [Outcome(name, "eager", f"left out: {what}")]
+        tell(out := Outcome(name, "eager", f"left out: {what}"))
+        return [out]
     if after:
         left.append((after, [way]))
     if way != ways[-1]:
         left.append((names, ways[ways.index(way) + 1 :]))
-    return [*done, Outcome(name, way, what)]
+    tell(out := Outcome(name, way, what))
+    return [*done, out]
+
+
+def _read(path: Path) -> list[dict[str, Any]]:
+    """The results in a file of an earlier run, whole or line by line."""
+    text = path.read_text()
+    if path.suffix == ".jsonl":
+        return [json.loads(line) for line in text.splitlines()]
+    records: list[dict[str, Any]] = json.loads(text)
+    return records
+
+
+class _Lines:
+    """Writes results line by line as they come."""
+
+    def __init__(self, path: Path) -> None:
+        path.parent.mkdir(exist_ok=True)
+        self._file = path.open("w")
+
+    def __call__(self, outcome: Outcome) -> None:
+        self._file.write(json.dumps(asdict(outcome)) + "\n")
+        self._file.flush()
 
 
 def main(argv: Sequence[str]) -> int:
@@ -149,12 +181,13 @@ def main(argv: Sequence[str]) -> int:
                 arguments.missing,
             )
         )
-    records = [record for path in arguments.merge for record in json.loads(path.read_text())]
+    records = [record for path in arguments.merge for record in _read(path)]
     found = list({(r["name"], r["capture"]): Outcome(**r) for r in records}.values())  # the later file counts
     if not arguments.merge:
         names = (arguments.names or architectures())[arguments.offset :: arguments.every]
         ways = ["fxstack", *(["stack"] if arguments.stack else []), *(["stock"] if arguments.stock else [])]
-        for outcome in outcomes(names, ways, arguments.limit, arguments.jobs):
+        tell = _Lines(arguments.output / "architectures.jsonl")
+        for outcome in outcomes(names, ways, arguments.limit, arguments.jobs, tell):
             found.append(outcome)
             print(
                 f"{outcome.capture:8} {outcome.name:32} {outcome.graphs:3} {outcome.failure[:120]}",

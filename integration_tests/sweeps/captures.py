@@ -22,8 +22,9 @@ RESIZED = ((3, 16), (4, 20), (5, 24))
 @dataclass(slots=True)
 class Outcome:
     """One architecture in one way. ``failure`` is empty where all calls equalled eager's; ``graphs`` counts those of
-    the first call, ``more`` those that each later size brought. ``asks``: the model asks
-    ``torch.compiler.is_compiling()`` and then computes something else; it equals eager where eager is told yes."""
+    the first call, ``more`` those that each later size brought; ``again``: why a third or later size was compiled
+    again, as the last guard that failed says. ``asks``: the model asks ``torch.compiler.is_compiling()`` and then
+    computes something else; it equals eager where eager is told yes."""
 
     name: str
     capture: str
@@ -33,6 +34,7 @@ class Outcome:
     seconds: float = 0.0
     more: list[int] = field(default_factory=list)
     asks: bool = False
+    again: str = ""
 
 
 def compare(tiny: TinyModel, name: str, capture: str, compile: Callable[..., Any]) -> Outcome:
@@ -117,8 +119,18 @@ def ours(tiny: TinyModel, name: str) -> Outcome:
         stops = (replacement.stopped for _, replacement in report.replacements)
         outcome.breaks = [f"{s.kind.code} {s.where}: {s.what}" for s in stops if s is not None]
         outcome.breaks += [f"runs eagerly: {code.co_qualname}: {reason}" for code, reason in report.eager]
+        if sum(outcome.more[1:]):
+            outcome.again = _last_reason(report)
     dynamo_capture.reset()
     return outcome
+
+
+def _last_reason(report: Any) -> str:
+    """The guard that failed when code was compiled again, of a size's relation rather than of the size itself."""
+    found = list(report.recompilations.values())
+    relations = [entry for entry in found if "needed at" in entry.reason]
+    last = (relations or found)[-1:]
+    return "; ".join(f"{entry.reason} (relied on at {entry.where})" for entry in last)
 
 
 def stock(tiny: TinyModel, name: str) -> Outcome:

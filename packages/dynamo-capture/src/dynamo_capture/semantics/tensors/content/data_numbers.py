@@ -17,7 +17,7 @@ from dynamo_capture.values.base import Context
 from dynamo_capture.values.numbers.condition import DataCondition
 from fx_interface.errors import UnsupportedProgramError
 from fx_interface.graph import BORN_KEY
-from fx_interface.symbols import Expr, Relation, Symbol, indicator
+from fx_interface.symbols import Expr, IntLike, Relation, Symbol, indicator
 from fx_interface.tensor_spec import SymSpec
 
 MOST_NUMBERS = 64
@@ -78,15 +78,15 @@ def is_taken_as_number(tx: Context, tensor: TensorValue) -> bool:
 
 
 def list_of(tx: Context, tensor: TensorValue) -> Value | None:
-    """``tensor.tolist()`` of a few integers; None for other tensors."""
+    """``tensor.tolist()`` of a few integers; None for other tensors. From then on their number is known, as that of a
+    loop's rounds is."""
     spec = tensor.meta.spec
     if spec.dtype not in _INTEGERS or not spec.sizes or tensor.meta.cls is not torch.Tensor:
         return None
-    sizes = [size for size in spec.sizes if isinstance(size, int)]
-    if len(sizes) < len(spec.sizes) or math.prod(sizes) > MOST_NUMBERS:
+    if not _is_short(tx, spec.sizes):
         return None
     numbers: list[Value] = []
-    for index in range(sizes[0]):
+    for index in range(tx.env.specialize(spec.sizes[0])):
         item = tensor.get_item(tx, Const(index))
         assert isinstance(item, TensorValue)
         taken = list_of(tx, item) if item.meta.spec.sizes else take_out(tx, item)
@@ -94,6 +94,17 @@ def list_of(tx: Context, tensor: TensorValue) -> Value | None:
             return None
         numbers.append(taken)
     return ListValue(numbers)
+
+
+def _is_short(tx: Context, sizes: tuple[IntLike, ...]) -> bool:
+    """Whether there are few numbers, and few lengths so far where one is left open."""
+    if any(tx.env.is_from_data(size) for size in sizes):
+        return False
+    lengths = [tx.env.hint(size) for size in sizes]
+    return math.prod(lengths) <= MOST_NUMBERS and not any(
+        isinstance(size, Expr) and tx.policy.has_too_many_values(f"{tx.where()}: length {size}", length)
+        for size, length in zip(sizes, lengths, strict=True)
+    )
 
 
 def truth_of(tx: Context, tensor: TensorValue) -> DataCondition | None:
