@@ -6,6 +6,8 @@ import torch
 import torch.nn.functional as F
 from torch.overrides import BaseTorchFunctionMode, TorchFunctionMode
 
+from dynamo_capture import optimize
+
 X = torch.arange(6.0).view(3, 2) + 1
 
 
@@ -172,3 +174,59 @@ def test_a_mode_is_entered_by_hand_and_stays(same):
         return y, x.sin()
 
     same(lambda mode: leave(mode, enter(mode)), (Doubled(),), (Doubled(),))
+
+
+def test_a_default_device_inside_of_a_mode_is_asked_first(same):
+    def program(x):
+        log = []
+        with Seen(log, "outer "), torch.device("meta"), Seen(log, "inner "):
+            y, z = torch.ones(2), torch.zeros(2, device="cpu")
+            with torch.device("cpu"):
+                w = torch.ones(2)
+        return y.shape, y.device.type, z, w, log
+
+    same(program, (X,), (X,), graphs=1, breaks=0)
+
+
+def test_a_mode_is_asked_which_device_a_default_is(same):
+    class Elsewhere(TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            return func(*(("meta",) if func is torch.device else args), **(kwargs or {}))
+
+    def program():
+        with Elsewhere(), torch.device("cpu"):
+            return torch.ones(2).device.type, torch.device("cpu").type
+
+    same(program, ())
+
+
+def test_a_graph_ends_with_a_default_device_inside_of_a_mode(same):
+    def broken(x):
+        with torch.device("meta"):
+            print(end="")
+            y = torch.ones(2)
+        return (y + 1).device.type, x + 1
+
+    def program(x):
+        log = []
+        with Seen(log):
+            found = broken(x)
+        return found, torch.ones(2).device.type, log
+
+    same(program, (X,), (X,))
+
+
+def test_a_function_is_called_with_a_default_device_inside_of_a_mode():
+    log, graphs = [], []
+
+    def backend(graph_module, example_inputs):
+        graphs.append(graph_module)
+        return graph_module.forward
+
+    fast = optimize(backend, fullgraph=True)(lambda: torch.ones(2) + 1)
+    for device in ("meta", "meta", "cpu"):
+        with Seen(log), torch.device(device):
+            found = fast()
+        assert found.device.type == device
+    assert len(graphs) == 2
+    assert sum(text.startswith("ones") and "device(type=" in text for text in log) == 3

@@ -14,7 +14,6 @@ from torch.autograd import forward_ad
 
 import fx_guards
 from fx_interface.source import ImportedModuleSource, InstanceDictSource, ItemSource
-from fx_interface.torch_internals.function_modes import asked_modes
 
 _BY_KEY = {
     torch._C.DispatchKey.FuncTorchDynamicLayerFrontMode: "a transform of torch.func",
@@ -46,8 +45,6 @@ def foreign_interpreter() -> str | None:
             return name
     if forward_ad._current_level != _NO_LEVEL:
         return "forward-mode differentiation"
-    if asked_modes() is None:
-        return "a default device inside of a TorchFunctionMode"
     if _is_redispatching():
         return "redispatch_function"  # whose mark goes to the next question about __torch_function__, ours included
     return None

@@ -40,14 +40,14 @@ def is_default_device(mode: Any) -> bool:
     return type(mode) is DeviceContext
 
 
-def asked_modes() -> list[Any] | None:
-    """The modes on torch's stack that are asked about each function, without default devices, which have to be outside
-    of them: None where one is inside. Nothing is asked where ``DisableTorchFunction`` is at work."""
+def asked_modes() -> list[Any]:
+    """The modes on torch's stack that are asked about each function, without default devices outside of them: one inside
+    is asked before they are. Nothing is asked where ``DisableTorchFunction`` is at work."""
     if torch._C._len_torch_function_stack() == 0 or torch._C._is_torch_function_all_disabled():
         return []
     stack = torchs_stack()
     outer = next((at for at, mode in enumerate(stack) if not is_default_device(mode)), len(stack))
-    return None if any(map(is_default_device, stack[outer:])) else stack[outer:]
+    return stack[outer:]
 
 
 def set_modes_aside(count: int) -> list[Any]:

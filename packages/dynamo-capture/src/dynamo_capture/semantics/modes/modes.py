@@ -12,12 +12,13 @@ from typing import Any
 
 import torch
 from torch.fx import Node
+from torch.utils._device import DeviceContext
 
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.semantics.messages import warn
 from dynamo_capture.semantics.modes.contexts import ContextValue, NullContext
 from dynamo_capture.semantics.modes.settings import read
-from dynamo_capture.semantics.modes.torch_function_modes import set_switch
+from dynamo_capture.semantics.modes.torch_function_modes import pop, push, set_switch
 from dynamo_capture.semantics.registry import handles
 from dynamo_capture.values import NONE, Const, Value
 from dynamo_capture.values.base import Context
@@ -274,8 +275,6 @@ class DeviceBlock(Block):
         return torch.device
 
     def enter(self, tx: Context) -> Value:
-        if tx.tensors.modes.entered:
-            raise GraphBreak("CAP239", "a default device is set inside of a TorchFunctionMode")
         self.around = self.inside = switches()
         self.entered.append((self.device.__enter__(), None))
         tx.blocks.append(self)
@@ -292,7 +291,14 @@ class DeviceBlock(Block):
 
 
 def device_block(tx: Context, device: torch.device, name: str) -> Value:
-    """``device.__enter__()`` and ``device.__exit__(...)``."""
+    """``device.__enter__()`` and ``device.__exit__(...)``. Inside of modes it is one of them, and asked first."""
+    modes = tx.tensors.modes
+    if name == "__enter__" and modes:
+        push(tx, [Const(DeviceContext).call(tx, [Const(device)], {})], {})
+        return Const(device)
+    if name == "__exit__" and modes and modes.active[-1].python_type() is DeviceContext:
+        pop(tx, [], {})
+        return NONE
     if name == "__enter__":
         return DeviceBlock(device).enter(tx)
     for block in reversed(tx.blocks):

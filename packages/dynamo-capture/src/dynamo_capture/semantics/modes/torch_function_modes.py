@@ -117,7 +117,7 @@ def looks_for_modes(function: Any) -> bool:
 
 def is_asked_about(function: Any) -> bool:
     """Whether torch asks modes when this function, which is not written in Python, is called."""
-    if is_torch_builtin(function) or function is torch._C._set_grad_enabled:
+    if is_torch_builtin(function) or function in (torch._C._set_grad_enabled, torch.device):
         return True
     if isinstance(function, _TENSOR_METHODS):
         return function.__objclass__ is torch._C.TensorBase
