@@ -86,6 +86,7 @@ class Trace:
         self.stop: Stop | None = None
         self.blocks: list[Block] = []
         self.entry: Switches = {}
+        self.ignoring_modes = False
         """What torch's switches stood at where the graph begins."""
         self.generators: list[GeneratorValue] = []
         self.steps = 0

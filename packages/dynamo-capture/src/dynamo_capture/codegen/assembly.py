@@ -48,6 +48,7 @@ from fx_interface.source import (
     LocalSource,
     Source,
 )
+from fx_interface.torch_internals.dispatch_mode import beside_ignoring_modes
 
 GENERATORS = ".generators"
 STATES = ".states"
@@ -295,6 +296,8 @@ class Assembly:
         emitter = self._emitter
         direct = all(isinstance(i.source, LocalSource) and i.source.name not in cells for i in inputs)
         emitter.begin_call()
+        if self._tx.ignoring_modes:
+            compiled = RegionFunction(beside_ignoring_modes(compiled), None)
         emitter.load_const(self._aside.running(compiled))
         emitter.end_callable()
         if direct:

@@ -47,6 +47,8 @@ class Tracing(Protocol[V]):
     """Blocks of modes that the trace has entered."""
     entry: dict[Callable[..., Any], Any]
     """What torch's switches stood at where the graph begins."""
+    ignoring_modes: bool
+    """Whether the function is called in modes of ``__torch_dispatch__`` that ignore compiled code."""
     keyed: dict[int, V]
     weakly_referenced: set[Source]
     new_classes: dict[type, V]

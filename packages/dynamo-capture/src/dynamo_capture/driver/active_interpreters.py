@@ -14,6 +14,7 @@ from torch.autograd import forward_ad
 
 import fx_guards
 from fx_interface.source import ImportedModuleSource, InstanceDictSource, ItemSource
+from fx_interface.torch_internals.dispatch_mode import all_ignore_compiled
 
 _BY_KEY = {
     torch._C.DispatchKey.FuncTorchDynamicLayerFrontMode: "a transform of torch.func",
@@ -41,7 +42,9 @@ def foreign_interpreter() -> str | None:
     if torch._C._dispatch_tls_is_dispatch_key_excluded(torch._C.DispatchKey.Python):
         return "a block without dispatch to Python"  # where tensors without data would meet real kernels
     for key, name in _BY_KEY.items():
-        if torch._C._dispatch_tls_is_dispatch_key_included(key):
+        if torch._C._dispatch_tls_is_dispatch_key_included(key) and not (
+            key is torch._C.DispatchKey.Python and all_ignore_compiled()
+        ):
             return name
     if forward_ad._current_level != _NO_LEVEL:
         return "forward-mode differentiation"

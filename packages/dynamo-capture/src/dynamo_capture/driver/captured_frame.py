@@ -17,8 +17,9 @@ from dynamo_capture.foundation.graph_breaks import BreakReport
 from dynamo_capture.frames.frame import Frame
 from dynamo_capture.frames.resume_symbols import note
 from dynamo_capture.frames.steps import PreparedCode
+from dynamo_capture.guard_kinds.dispatch_modes import DispatchModes, ignoring_modes
 from dynamo_capture.guard_kinds.floats import float_facts
-from dynamo_capture.guard_kinds.function_modes import surrounding_modes
+from dynamo_capture.guard_kinds.function_modes import FunctionModes, surrounding_modes
 from dynamo_capture.guard_kinds.guard_filter import kept_guards
 from dynamo_capture.guard_kinds.tensor_contents import tensor_contents
 from dynamo_capture.hook.frame_hook import Entry, FrameView, propagate
@@ -127,11 +128,17 @@ def _entry(session: Session, view: FrameView, tx: Trace, code: CodeType, backend
 def _surround(tx: Trace) -> None:
     """Guard torch's state, and read the modes that are asked."""
     guard, modes = surrounding_modes()
-    if not modes:
+    ignoring = ignoring_modes()
+    if not modes and ignoring is None:
         tx.guards.add(fx_guards.global_state())
         return
-    tx.guards.add(guard)
-    tx.guards.add(fx_guards.global_state(name for name in FACTS if name != guard.fact))
+    tx.ignoring_modes = ignoring is not None
+    found: list[FunctionModes | DispatchModes] = [guard] if modes else []
+    found += [ignoring] if ignoring is not None else []
+    for record in found:
+        tx.guards.add(record)
+    facts = {record.fact for record in found}
+    tx.guards.add(fx_guards.global_state(name for name in FACTS if name not in facts))
     tx.tensors.modes.surround([tx.force(tx.wrap(mode, source)) for mode, source in modes])
 
 

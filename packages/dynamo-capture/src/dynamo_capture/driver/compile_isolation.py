@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from fx_interface.python_runtime.gc_pause import collector_paused
+from fx_interface.torch_internals.dispatch_mode import ignoring_modes_aside
 from fx_interface.torch_internals.function_modes import modes_aside
 
 
@@ -16,7 +17,13 @@ from fx_interface.torch_internals.function_modes import modes_aside
 def set_aside() -> Iterator[None]:
     """Compiling runs operators of its own, which hooks and modes of the program must not see, and makes objects by the
     thousand."""
-    with collector_paused(), _saved_tensor_hooks_hidden(), modes_aside(), _backwards_run_at_once():
+    with (
+        collector_paused(),
+        _saved_tensor_hooks_hidden(),
+        modes_aside(),
+        ignoring_modes_aside(),
+        _backwards_run_at_once(),
+    ):
         yield
 
 

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import threading
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import torch
 from torch._ops import OpOverload
-from torch.utils._python_dispatch import TorchDispatchMode, _pop_mode, _push_mode
+from torch.utils._python_dispatch import (
+    TorchDispatchMode,
+    _get_current_dispatch_mode_stack,
+    _pop_mode,
+    _push_mode,
+)
 
 
 class DispatchMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -52,3 +58,55 @@ def without_dispatch_modes() -> Iterator[None]:
     finally:
         for mode in reversed(put_aside):
             _push_mode(mode)
+
+
+class _Aside(threading.local):
+    def __init__(self) -> None:
+        self.ignoring = 0
+
+
+_aside = _Aside()
+
+
+def ignores_compiled(mode: Any) -> bool:
+    """Whether a mode of a program says that compiled code is none of its business. Modes of torch's own tracers are no
+    modes of a program."""
+    ignores = getattr(type(mode), "ignore_compile_internals", None)
+    return ignores is not None and not mode.is_infra_mode() and bool(ignores())
+
+
+def operators_are_watched() -> bool:
+    """Whether a mode of a program is at work that wants to see each operator, as eager runs it."""
+    return any(
+        not mode.is_infra_mode() and not ignores_compiled(mode) for mode in _get_current_dispatch_mode_stack()
+    )
+
+
+def all_ignore_compiled() -> bool:
+    """Whether there are modes, or have been set aside, and none has to see what compiled code does."""
+    stack = _get_current_dispatch_mode_stack()
+    return bool(stack or _aside.ignoring) and all(map(ignores_compiled, stack))
+
+
+@contextmanager
+def ignoring_modes_aside() -> Iterator[None]:
+    """The modes that ignore compiled code are set aside for a block, if there are no others."""
+    if not torch._C._len_torch_dispatch_stack() or not all_ignore_compiled():
+        yield
+        return
+    _aside.ignoring += 1
+    try:
+        with without_dispatch_modes():
+            yield
+    finally:
+        _aside.ignoring -= 1
+
+
+def beside_ignoring_modes(compiled: Callable[..., Any]) -> Callable[..., Any]:
+    """A compiled graph that is run while modes are set aside."""
+
+    def run(*inputs: Any) -> Any:
+        with without_dispatch_modes():
+            return compiled(*inputs)
+
+    return run

@@ -41,8 +41,8 @@ def is_default_device(mode: Any) -> bool:
 
 
 def asked_modes() -> list[Any]:
-    """The modes on torch's stack that are asked about each function, without default devices outside of them: one inside
-    is asked before they are. Nothing is asked where ``DisableTorchFunction`` is at work."""
+    """The modes on torch's stack that are asked about each function, without default devices outside of them. One that
+    is inside is asked before they are. Nothing is asked where ``DisableTorchFunction`` is at work."""
     if torch._C._len_torch_function_stack() == 0 or torch._C._is_torch_function_all_disabled():
         return []
     stack = torchs_stack()

@@ -22,6 +22,7 @@ from aot_autograd.runtime.saved import RELEASED, collector, collector_in_groups,
 from fx_interface.backend import CompiledGraph
 from fx_interface.errors import refuses_layout
 from fx_interface.symbols import Expr, Symbol, evaluate
+from fx_interface.torch_internals.dispatch_mode import operators_are_watched, without_dispatch_modes
 
 _log = logging.getLogger(__name__)
 _NOTHING_CUT: Mapping[int, Any] = MappingProxyType({})
@@ -86,7 +87,21 @@ class Backward:
             return self._in_run(ctx, saved, run, grads, cuts)
         if torch.is_grad_enabled() or not plain:
             return self._differentiable(ctx, saved, grads)
+        if torch._C._len_torch_dispatch_stack():
+            return self._in_modes(ctx, saved, grads, last, complete)
         return self._checked(ctx, saved, grads, last, complete)
+
+    def _in_modes(
+        self, ctx: Any, saved: list[Any], grads: Sequence[Any], last: bool, complete: bool
+    ) -> Sequence[Any]:
+        """In modes of ``__torch_dispatch__``: one that wants to see operators sees those of eager's backward, where the
+        program can be run again for them, unseen itself."""
+        given = self._repetition.inputs(ctx, saved) if operators_are_watched() else ""
+        with without_dispatch_modes():
+            if isinstance(given, str):
+                return self._checked(ctx, saved, grads, last, complete)
+            run = self._repetition.run(given, ctx.remembered.random)
+        return self._in_run(ctx, saved, run, grads)
 
     def _checked(
         self, ctx: Any, saved: list[Any], grads: Sequence[Any], last: bool, complete: bool
