@@ -117,3 +117,22 @@ def test_beside_one_that_does_not_all_runs_as_written() -> None:
         compiled(torch.ones(2, 3), W)
     assert log.seen == ignoring.seen
     assert "aten.sin.default" in log.seen
+
+
+def test_an_operator_of_which_nothing_is_known_does_not_run_again() -> None:
+    calls = []
+
+    @torch.library.custom_op("dispatch_modes::noting", mutates_args=())
+    def noting(x: torch.Tensor) -> torch.Tensor:
+        calls.append(x.shape)
+        return x * 2
+
+    noting.register_fake(torch.empty_like)
+    noting.register_autograd(lambda ctx, gradient: gradient * 2)
+    w = W.clone().requires_grad_()
+    result = fxstack.compile(lambda w: noting(w).sum(), fullgraph=True)(w)
+    with Log():
+        result.backward()
+    assert w.grad is not None
+    assert torch.equal(w.grad, torch.full((3, 3), 2.0))
+    assert len(calls) == 1

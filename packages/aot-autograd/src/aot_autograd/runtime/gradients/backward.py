@@ -16,6 +16,7 @@ import torch
 
 from aot_autograd.plan import BackwardPlan, JointPlan, Tangent
 from aot_autograd.runtime.double_backward.second_derivatives import Repetition, Run, refuse
+from aot_autograd.runtime.double_backward.unseen import run_unseen
 from aot_autograd.runtime.gradients.between_results import possible
 from aot_autograd.runtime.gradients.incoming_gradients import are_plain, dense, resolved
 from aot_autograd.runtime.saved import RELEASED, collector, collector_in_groups, owned
@@ -97,11 +98,11 @@ class Backward:
         """In modes of ``__torch_dispatch__``: one that wants to see operators sees those of eager's backward, where the
         program can be run again for them, unseen itself."""
         given = self._repetition.inputs(ctx, saved) if operators_are_watched() else ""
+        run = None if isinstance(given, str) else run_unseen(self._repetition, given, ctx.remembered.random)
+        if run is not None:
+            return self._in_run(ctx, saved, run, grads)
         with without_dispatch_modes():
-            if isinstance(given, str):
-                return self._checked(ctx, saved, grads, last, complete)
-            run = self._repetition.run(given, ctx.remembered.random)
-        return self._in_run(ctx, saved, run, grads)
+            return self._checked(ctx, saved, grads, last, complete)
 
     def _checked(
         self, ctx: Any, saved: list[Any], grads: Sequence[Any], last: bool, complete: bool
