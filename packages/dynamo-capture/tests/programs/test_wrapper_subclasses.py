@@ -1,6 +1,9 @@
 """Tensors whose class has a ``__torch_dispatch__`` and wraps other tensors: one graph, of what the class does."""
 
 import copy
+import inspect
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -447,3 +450,21 @@ def test_inner_tensors_that_require_grad_get_none_through_the_class(whole):
         return w * x, w.inner * x
 
     whole(f, (Wrapper(X.clone().requires_grad_()), X), graphs=1)
+
+
+_WITHOUT_COLLECTIVES = f"""
+import sys
+import torch
+from torch.utils._pytree import tree_map
+from dynamo_capture import optimize, run_graph
+
+{inspect.getsource(Wrapper)}
+assert "torch.distributed._functional_collectives" not in sys.modules
+made = optimize(run_graph, fullgraph=True)(lambda x: x * 3)(Wrapper(torch.ones(2)))
+assert torch.equal(made.inner, torch.full((2,), 3.0))
+"""
+
+
+def test_operators_of_collectives_need_not_be_registered():
+    """They are by a module that torch loads when it is asked for; eager may not have run anything before."""
+    subprocess.run([sys.executable, "-c", _WITHOUT_COLLECTIVES], check=True, timeout=300)
