@@ -47,6 +47,31 @@ def test_a_module_whose_parameters_get_gradients(whole, reentrant):
     whole.made(make, (given(),), (given(),))
 
 
+def test_a_reentrant_checkpoint_of_arguments_without_gradients_has_none(whole):
+    weight = torch.ones(3, requires_grad=True)
+
+    def f(x):
+        y = checkpoint(lambda x: (x * weight).sin(), x, use_reentrant=True)
+        return y, y.requires_grad, torch.is_grad_enabled(), (x * weight).requires_grad
+
+    whole(f, (X,), (X + 1,))
+    fast = optimize(lambda gm, inputs: gm.forward, fullgraph=True)(f)
+    for _ in range(2):
+        with pytest.warns(UserWarning, match="Gradients will be None"):
+            assert torch.equal(fast(X)[0], f(X)[0])
+
+
+def test_a_reentrant_checkpoint_without_gradients_that_returns_its_argument_is_left_to_torch():
+    def f(x):
+        return checkpoint(lambda x: x, x, use_reentrant=True)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert optimize(lambda gm, inputs: gm.forward)(f)(X) is not X
+        with pytest.raises(Exception, match="CAP244"):
+            optimize(lambda gm, inputs: gm.forward, fullgraph=True)(f)(X)
+
+
 @BOTH
 def test_dropout_draws_the_same_numbers_again(whole, reentrant):
     def block(x):

@@ -18,6 +18,7 @@ from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.graph.graph_builder import GraphOutput, is_differentiable
 from dynamo_capture.graph.region_body import Body
 from dynamo_capture.semantics.messages import warn
+from dynamo_capture.semantics.modes.modes import GradMode
 from dynamo_capture.semantics.random_numbers.drawing import outside_only
 from dynamo_capture.semantics.regions.policies import policy_of
 from dynamo_capture.semantics.regions.tracing import call_region, trace_body
@@ -46,7 +47,7 @@ def call_checkpoint(tx: Context, args: list[Value], kwargs: dict[str, Value]) ->
     if not torch.is_grad_enabled():
         return function.call(tx, given, kwargs)
     if reentrant and not any(isinstance(v, TensorValue) and v.meta.requires_grad for v in given):
-        raise GraphBreak("CAP244", "a reentrant checkpoint gets no tensor that requires grad")
+        return _without_gradients(tx, function, given)
     name = function.describe()
     body = Body(tx.output, f"the checkpointed part ({name})", may_dispatch=True)
     passed = [function, *given, *kwargs.values()]
@@ -60,7 +61,7 @@ def call_checkpoint(tx: Context, args: list[Value], kwargs: dict[str, Value]) ->
             "CAP244", "a checkpoint that draws random numbers does not preserve the random state"
         )
     if reentrant:
-        _check_results(tx, result, given)
+        _check_results(tx, result, given, True)
     held = [tx.output.use(value.node) for value in given if isinstance(value, TensorValue)]
     _open(tx, body, held, {} if policy is None else {"policy": policy})
     return result
@@ -96,13 +97,26 @@ def _policy(tx: Context, options: dict[str, Value]) -> str | None:
     return None if context is None else policy_of(tx, context.call(tx, [], {}))
 
 
-def _check_results(tx: Context, result: Value, given: list[Value]) -> None:
-    """The reentrant form makes tensors differentiable that it returns itself, all of them, and no others."""
+def _without_gradients(tx: Context, function: Value, given: list[Value]) -> Value:
+    """The reentrant form asks its arguments whether gradients are wanted, not what else the function uses."""
+    warn(
+        tx, [Const("None of the inputs have requires_grad=True. Gradients will be None"), NONE, Const(1)], {}
+    )
+    result = GradMode(False, torch.no_grad).call(tx, [function], {}).call(tx, given, {})
+    _check_results(tx, result, given, False)
+    return result
+
+
+def _check_results(tx: Context, result: Value, given: list[Value], wants_gradients: bool) -> None:
+    """The reentrant form makes tensors differentiable that it returns itself, all of them or none, and no others."""
     results = result.items if isinstance(result, TupleValue) and result.cls is tuple else [result]
     for item in map(tx.force, results):
         if isinstance(item, TensorValue):
-            if is_differentiable(item.meta.spec.dtype) and not item.meta.requires_grad:
-                raise GraphBreak("CAP244", "a reentrant checkpoint returns a tensor that needs no gradient")
+            if is_differentiable(item.meta.spec.dtype) and item.meta.requires_grad is not wants_gradients:
+                other = "no" if wants_gradients else "a"
+                raise GraphBreak(
+                    "CAP244", f"a reentrant checkpoint returns a tensor that needs {other} gradient"
+                )
             if any(item is argument for argument in given):
                 raise GraphBreak("CAP244", "a reentrant checkpoint returns one of its arguments")
         elif not tx.is_constant(item):
