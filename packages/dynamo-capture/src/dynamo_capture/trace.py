@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from types import CodeType
+from types import CodeType, FunctionType
 from typing import Any, TypeVar
 
 from dynamo_capture.bytecode.resume.code import ResumeCodes
@@ -102,7 +102,7 @@ class Trace:
         self.effects = Effects(self._is_namespace, self.attribute_dicts)
         self.keyed: dict[int, Value] = {}
         self.weakly_referenced: set[Source] = set()
-        self.new_classes: dict[type, Value] = {}
+        self.new_classes: dict[Any, Value] = {}
         self.draws = Draws()
         self.outside = Outside()
         self.running: list[RunningIterator] = []
@@ -129,8 +129,8 @@ class Trace:
         vars(self).clear()
 
     def new_class(self, real: Any) -> Value | None:
-        """What stands for a class that this trace has made, where ``real`` is the sample of one."""
-        return self.new_classes.get(real) if self.new_classes and type(real) is type else None
+        """What stands for a class that this trace has made, or for a function in one, where ``real`` is its sample."""
+        return self.new_classes.get(real) if self.new_classes and type(real) in (type, FunctionType) else None
 
     def where(self) -> UserLocation | None:
         """The line that is being traced, of the innermost frame."""

@@ -14,6 +14,7 @@ from dynamo_capture.values import (
     CellValue,
     Const,
     NullValue,
+    ObjectValue,
     OpenText,
     SourcedConst,
     SymValue,
@@ -67,7 +68,7 @@ class Collector:
             return
         self._seen.add(id(value))
         self._kept.append(value)
-        if kind is TupleValue and value.cls in self._tx.new_classes:
+        if isinstance(value, (TupleValue, ObjectValue)) and value.cls in self._tx.new_classes:
             self.visit(self._tx.new_classes[value.cls])
         if kind is WrapperValue and value.meta.requires_grad and value.source is None:
             self.followed.append(value)

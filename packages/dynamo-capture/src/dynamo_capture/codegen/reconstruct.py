@@ -205,7 +205,7 @@ class Reconstruction:
         """Made empty first and filled then, so that objects may refer to each other in circles."""
         content = value.base if isinstance(value.base, TupleValue) else None
         if content is None:
-            self.call(replacement_calls.new_object, lambda: self.emitter.load_const(value.cls))
+            self.call(replacement_calls.new_object, lambda: self.push(Const(value.cls)))
         else:
             self.call(replacement_calls.new_tuple, lambda: self.push_all([Const(value.cls), content]), 2)
         self._remember(value)

@@ -51,7 +51,7 @@ class Tracing(Protocol[V]):
     """Whether the function is called in modes of ``__torch_dispatch__`` that ignore compiled code."""
     keyed: dict[int, V]
     weakly_referenced: set[Source]
-    new_classes: dict[type, V]
+    new_classes: dict[Any, V]
     size_bindings: list[tuple[Any, Source]]
     packed_strides: list[tuple[Expr, Source]]
     """Strides of inputs that are to be products of sizes in each call."""

@@ -60,6 +60,7 @@ class Frame:
         "kw_names",
         "line",
         "made",
+        "names",
         "next",
         "operands",
         "raised",
@@ -89,6 +90,8 @@ class Frame:
         self.callee: Value | None = None
         self.operands: tuple[Value, ...] = ()
         self.made: Value | None = None
+        self.names: dict[str, Value] | None = None
+        """What the body of a class, or text for ``eval``, has for variables."""
 
     def run(self) -> Return | Yield:
         """Execute until the frame returns or yields; UserRaise leaves it."""

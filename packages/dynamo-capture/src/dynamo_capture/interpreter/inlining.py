@@ -100,7 +100,11 @@ class Inliner:
 
     def _guard_state(self, real: FunctionType, source: Source | None) -> None:
         """The function's code has been relied on, and its defaults. That of libraries does not change."""
-        if id(real) in self._guarded or str(real.__module__).partition(".")[0] in _UNCHANGING:
+        if (
+            self._tx.new_class(real) is not None
+            or id(real) in self._guarded
+            or str(real.__module__).partition(".")[0] in _UNCHANGING
+        ):
             return
         self._guarded[id(real)] = real
         self._tx.guards.function_state(source if source is not None else known_object(real), real)

@@ -22,3 +22,22 @@ class NewClass(Value):
 
     def children(self, tx: Context) -> list[Value]:
         return []
+
+
+class NewType(Value):
+    """What ``type(name, bases, entries)`` makes, or a ``class`` statement with this content. Functions that the trace
+    made are in ``sample`` as others with the same code, which ``Tracing.new_class`` leads back to them."""
+
+    __slots__ = ("bases", "entries", "name", "sample")
+
+    def __init__(self, sample: type, name: str, bases: list[Value], entries: dict[str, Value]) -> None:
+        self.sample = sample
+        self.name = name
+        self.bases = bases
+        self.entries = entries
+
+    def python_type(self) -> type:
+        return type
+
+    def children(self, tx: Context) -> list[Value]:
+        return [*self.bases, *self.entries.values()]

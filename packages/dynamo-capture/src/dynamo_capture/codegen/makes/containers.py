@@ -21,7 +21,7 @@ from dynamo_capture.values import (
     TupleValue,
 )
 from dynamo_capture.values.containers.mapping import ProxyValue
-from dynamo_capture.values.new_class import NewClass
+from dynamo_capture.values.new_class import NewClass, NewType
 from dynamo_capture.values.objects.instance_dict import FunctionDictValue, InstanceDictValue
 from dynamo_capture.values.tensors.array import ArrayValue
 
@@ -46,6 +46,18 @@ def class_(to: Reconstruction, value: NewClass) -> None:
     """Classes of named tuples."""
     arguments = value.arguments
     to.call(lambda: collections.namedtuple(**arguments), lambda: None, 0)
+
+
+@makes(NewType)
+def type_(to: Reconstruction, value: NewType) -> None:
+    """Classes by ``type`` and by ``class`` statements."""
+
+    def arguments() -> None:
+        to.push(Const(value.name))
+        to.push_tuple(value.bases)
+        to.push_dict([(Const(name), entry) for name, entry in value.entries.items()])
+
+    to.call(type, arguments, 3)
 
 
 @makes(ListValue)

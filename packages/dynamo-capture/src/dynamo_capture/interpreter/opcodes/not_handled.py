@@ -24,7 +24,7 @@ class Refusal:
 
 
 _COROUTINE = Refusal(Why.ELSEWHERE, "coroutines and asynchronous generators pass through untouched")
-_BODY = Refusal(Why.ELSEWHERE, "module and class bodies are not captured")
+_BODY = Refusal(Why.ELSEWHERE, "bodies of modules are not captured, nor bodies of classes with it")
 _MACHINE = Refusal(Why.ELSEWHERE, "made by the interpreter while it runs, in frames of its own")
 _GROUP = Refusal(Why.BREAKS, "`except*` takes exception groups apart")
 
@@ -33,9 +33,8 @@ NOT_HANDLED: Mapping[str, Refusal] = {
     "EXTENDED_ARG": Refusal(Why.FOLDED, "the upper part of an argument"),
     **dict.fromkeys(("ASYNC_GEN_WRAP", "BEFORE_ASYNC_WITH", "END_ASYNC_FOR"), _COROUTINE),
     **dict.fromkeys(("GET_AITER", "GET_ANEXT", "GET_AWAITABLE"), _COROUTINE),
-    **dict.fromkeys(("IMPORT_STAR", "SETUP_ANNOTATIONS", "PRINT_EXPR"), _BODY),
-    **dict.fromkeys(("LOAD_NAME", "STORE_NAME", "DELETE_NAME", "LOAD_LOCALS"), _BODY),
-    **dict.fromkeys(("LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF", "LOAD_FROM_DICT_OR_GLOBALS"), _BODY),
+    **dict.fromkeys(("IMPORT_STAR", "PRINT_EXPR"), _BODY),
+    **dict.fromkeys(("LOAD_LOCALS", "LOAD_FROM_DICT_OR_DEREF", "LOAD_FROM_DICT_OR_GLOBALS"), _BODY),
     **dict.fromkeys(("INTERPRETER_EXIT", "EXIT_INIT_CHECK", "ENTER_EXECUTOR", "RESERVED"), _MACHINE),
     **dict.fromkeys(("CHECK_EG_MATCH", "PREP_RERAISE_STAR"), _GROUP),
 }

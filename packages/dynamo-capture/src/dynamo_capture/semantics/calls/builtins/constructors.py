@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 import collections
 import functools
 import types
@@ -14,6 +13,7 @@ from dynamo_capture.foundation.class_members import runs_program
 from dynamo_capture.foundation.errors import GraphBreak, NotConstant
 from dynamo_capture.foundation.type_names import has_buffer
 from dynamo_capture.semantics.calls.builtins.functions import is_callable
+from dynamo_capture.semantics.calls.builtins.new_classes import new_type
 from dynamo_capture.semantics.calls.builtins.texts import text_of
 from dynamo_capture.semantics.registry import Handler, handles
 from dynamo_capture.semantics.tensors.content.data_numbers import truth_of
@@ -229,6 +229,11 @@ def make_str(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
 
 @handles(type)
 def type_of(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    if len(args) == 3 and not kwargs:
+        name, bases, entries = map(tx.force, args)
+        if type(bases) is TupleValue and bases.cls is tuple and isinstance(entries, DictValue):
+            content = {tx.constant(key): value for key, value in entries.all_entries(tx).values()}
+            return new_type(tx, tx.constant(name), [tx.force(base) for base in bases.items], content)
     if len(args) != 1 or kwargs:
         raise GraphBreak("CAP232", "a class is made")
     value = args[0]
@@ -242,12 +247,6 @@ def type_of(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     if runs_program(type(cls)):
         raise value.unsupported("asking for the class")
     return Const(cls)
-
-
-@handles(builtins.__build_class__)
-def build_class(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    """The ``class`` statement."""
-    raise GraphBreak("CAP232", "a class is made")
 
 
 @handles(slice)
