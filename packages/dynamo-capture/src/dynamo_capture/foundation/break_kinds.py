@@ -186,7 +186,7 @@ _ENTRIES = (
         "CAP232",
         "a class is made",
         "every run would make another class, and compiled code knows objects by their class",
-        "define classes at module level; plain ones, made of Python's own classes, functions and constants, are captured",
+        "define classes at module level; those of functions and constants, from Python's own classes, are captured",
     ),
     BreakKind(
         "CAP233",
