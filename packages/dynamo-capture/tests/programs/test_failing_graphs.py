@@ -1,5 +1,7 @@
 """Graphs that write to inputs or draw random numbers, and then raise: all effects up to there, none after."""
 
+import traceback
+
 import pytest
 import torch
 
@@ -278,3 +280,23 @@ def test_blocks_of_modes_around_a_failure_are_left(same, caught):
     assert not torch.is_inference_mode_enabled()
     assert torch.autocast_increment_nesting() == 1
     torch.autocast_decrement_nesting()
+
+
+def test_a_view_whose_memory_gets_a_history():
+    """Torch refuses the second write: it takes the view, which was made before, for a leaf."""
+
+    def f(x, y, log):
+        log.append("before")
+        y.flatten().addcmul_(x, x)
+        y.sub_(y)
+        log.append("after")
+        return y * 2
+
+    x = torch.tensor(2.0, requires_grad=True)
+    fast = optimize(lambda graph, inputs: graph.forward)(f)
+    for program in (f, fast):
+        log: list[str] = []
+        with pytest.raises(RuntimeError, match="a leaf Variable") as caught:
+            program(x, torch.ones(1).reshape(()), log)
+        assert log == ["before"]
+        assert traceback.extract_tb(caught.value.__traceback__)[-1].line == "y.sub_(y)"

@@ -142,6 +142,20 @@ def test_writes_are_undone_only_where_inputs_share_memory():
     assert x.tolist() == [2, 2, 2]
 
 
+def test_a_view_that_is_written_to_again_is_rehearsed():
+    seen = []
+
+    def rehearse(inputs, written):
+        seen.append(len(inputs))
+
+    weight = torch.ones(1, requires_grad=True)
+    for again, view, expected in (([0], True, [2]), ([], True, []), ([0], False, [])):
+        run = undoing_if_shared(lambda x, w: (), [0], again=again, fixed_sizes=True, rehearse=rehearse)
+        run(torch.ones(2)[:1] if view else torch.ones(1), weight)
+        assert seen == expected
+        seen.clear()
+
+
 def test_results_pass():
     x = torch.ones(2)
     run = undoing(lambda x: (x.add_(1), 5), [0], draws=True)

@@ -111,6 +111,7 @@ class BackendCall:
                 compiled = undoing_if_shared(
                     compiled,
                     written,
+                    again=output.rewritten_inputs(),
                     fixed_sizes=not self._tx.env.symbols,
                     rehearse=rehearsal_of(self.graph_module),
                 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
@@ -182,6 +183,11 @@ class GraphOutput:
         positions = {item.node: position for position, item in enumerate(self.inputs)}
         found = {positions.get(self.use(tensor.node), -1) for tensor in self._changed}
         return None if self.speaks or -1 in found or (self.leaves and not found) else sorted(found)
+
+    def rewritten_inputs(self) -> list[int]:
+        """The positions of the inputs whose memory more than one operation writes to."""
+        times = Counter(self.use(tensor.node) for tensor in self._changed)
+        return [position for position, item in enumerate(self.inputs) if times[item.node] > 1]
 
     def _place(self, name: str, spec: ValueSpec) -> Node:
         name = self._unique(name)

@@ -89,12 +89,18 @@ def undoing(
 
 
 def undoing_if_shared(
-    run: CompiledGraph, written: Sequence[int], *, fixed_sizes: bool, rehearse: Rehearsal | None = None
+    run: CompiledGraph,
+    written: Sequence[int],
+    *,
+    again: Sequence[int] = (),
+    fixed_sizes: bool,
+    rehearse: Rehearsal | None = None,
 ) -> CompiledGraph:
     """As ``undoing`` in calls where torch may refuse a write: to memory that another input, or another element of the
     same one, lies in, or to a view that autograd follows. Other calls are not expected to raise: an exception says
-    that something is left behind. ``fixed_sizes``: all calls' inputs have equal sizes and strides. ``rehearse`` runs
-    before where autograd may note one write, and torch refuse another."""
+    that something is left behind. ``again``: which of ``written`` are written to more than once. ``fixed_sizes``: all
+    calls' inputs have equal sizes and strides. ``rehearse`` runs before where autograd may note one write, and torch
+    refuse another."""
     careful = undoing(run, written, draws=False)
     rehearsed = undoing(run, written, draws=False, rehearse=rehearse)
     apart: list[list[int]] = [[]]
@@ -107,6 +113,8 @@ def undoing_if_shared(
             starts = []
         if starts != apart[0] or not starts:
             changed = [inputs[index] for index in written]
+            if again and _lose_history([inputs[index] for index in again], tensors):
+                return rehearsed(*inputs)
             if _may_be_refused(changed, tensors):
                 return (rehearsed if _are_noted_and_refused(changed, tensors) else careful)(*inputs)
             if fixed_sizes:
@@ -129,6 +137,14 @@ def _may_be_refused(written: Sequence[torch.Tensor], tensors: Sequence[torch.Ten
         (tensor.requires_grad and (followed or tensor._is_view())) or _overlaps(tensor, counts)
         for tensor in written
     )
+
+
+def _lose_history(written: Sequence[torch.Tensor], tensors: Sequence[torch.Tensor]) -> bool:
+    """Whether a first write may give a history to the memory of a view without one: torch takes the view for a leaf
+    then, if the write went through another view, and refuses the next one."""
+    if not (torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)):
+        return False
+    return any(tensor._is_view() and not tensor.requires_grad for tensor in written)
 
 
 def _are_noted_and_refused(written: Sequence[torch.Tensor], tensors: Sequence[torch.Tensor]) -> bool:
