@@ -51,3 +51,11 @@ def test_how_many_dimensions_are_dense_and_sparse(x):
 
     fast = optimize(lambda graph, inputs: graph.forward, fullgraph=True)(f)
     assert fast(x)[1:] == f(x)[1:]
+
+
+def test_where_a_view_in_the_form_of_another_tensor_lies():
+    def f(x, y):
+        return x[1:].view_as(y).storage_offset(), x.view_as(x).storage_offset(), x * 2
+
+    fast = optimize(lambda graph, inputs: graph.forward, fullgraph=True)(f)
+    assert fast(torch.arange(4.0), torch.ones(3))[:2] == (1, 0)

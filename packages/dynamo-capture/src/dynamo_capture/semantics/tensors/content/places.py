@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 from torch.fx import Node
+from torch.fx.node import map_arg
 
 from dynamo_capture.sources.sources import AnswerSource
 from dynamo_capture.values import SymValue, TensorValue
@@ -88,16 +89,24 @@ def _extent(sizes: tuple[Any, ...], strides: tuple[Any, ...]) -> int:
 
 def _shown(node: Node, first: Node, memory: torch.Tensor) -> Any:
     """What the view operations from ``first`` to ``node`` make of ``memory``; None where they have other arguments than
-    constants."""
+    constants and tensors of known form, which is all that a view reads of a second tensor."""
     if node is first:
         return memory
     if node.op not in ("call_function", "call_method") or not node.args:
         return None
     base, *others = node.args
-    if not isinstance(base, Node) or len(node.all_input_nodes) > 1:
+    given = _shown(base, first, memory) if isinstance(base, Node) else None
+    if given is None or any(_form(other) is None for other in node.all_input_nodes):
         return None
-    given = _shown(base, first, memory)
-    if given is None:
-        return None
+    arguments, named = map_arg((tuple(others), node.kwargs), _form)
     run: Any = getattr(torch.Tensor, str(node.target)) if node.op == "call_method" else node.target
-    return run(given, *others, **node.kwargs)
+    return run(given, *arguments, **named)
+
+
+def _form(node: Node) -> torch.Tensor | None:
+    """A tensor of the form that a node has, without data; None where it varies."""
+    spec = node.meta.get(SPEC_KEY)
+    if not isinstance(spec, TensorSpec) or not spec.is_static:
+        return None
+    sizes: Any = spec.sizes
+    return torch.empty(sizes, dtype=spec.dtype, device="meta")

@@ -23,6 +23,7 @@ from dynamo_capture.values import (
     Value,
 )
 from dynamo_capture.values.base import Context
+from fx_interface import composites
 from fx_interface.backend import STACK_PACKAGES
 from fx_interface.errors import UnbackedSymbolError, UnsupportedProgramError
 from fx_interface.symbols import Symbol
@@ -33,6 +34,7 @@ _STAND_INS = (SymNode, FloatNode, SizeTable, SpecTensor)
 """What stands for the program's sizes and tensors: what torch misses in them, the program does not."""
 _AUTOGRAD = torch._C.DispatchKey.AutogradCPU
 _MISTAKES = (ArithmeticError, AssertionError, AttributeError, LookupError, NameError, TypeError)
+_FORMULAS = f"{composites.__name__}."
 _PACKAGE = __name__.partition(".")[0]
 _SYMBOLIC = "on tensor with symbolic sizes/strides"
 _NO_DATA = "data is not allocated yet"
@@ -189,11 +191,15 @@ class Outcomes(Results):
 
 def _is_a_mistake_of_the_stack(error: Exception) -> bool:
     """Whether a rule of ours has failed, and not torch, which raises what the program is to see. Where torch's C++ code
-    raises it, the last frame of Python is torch's own, or one of this package, which has called it."""
-    if not isinstance(error, _MISTAKES) or error.__traceback__ is None:
+    raises it, the last frame of Python is torch's own, or one of this package, which has called it. A formula of ours
+    for an operator calls others, which do not refuse what it is given in the operator's words."""
+    if error.__traceback__ is None:
         return False
     *_, last = traceback.walk_tb(error.__traceback__)
-    return str(last[0].f_globals.get("__name__")).partition(".")[0] in STACK_PACKAGES - {_PACKAGE}
+    module = str(last[0].f_globals.get("__name__"))
+    if module.startswith(_FORMULAS):
+        return True
+    return isinstance(error, _MISTAKES) and module.partition(".")[0] in STACK_PACKAGES - {_PACKAGE}
 
 
 def _in_terms_of_the_program(part: Any, shown: str) -> Any:
