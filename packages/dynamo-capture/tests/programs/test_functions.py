@@ -81,6 +81,23 @@ def test_lambda_in_a_dict(whole):
     whole(lambda x, name: table[name](x, 2), (X, "add"), (X, "mul"), (X, "neg"))
 
 
+class Wrapped:
+    """Its items ``__dict__`` and ``__weakref__`` are descriptors."""
+
+    a = 1
+
+
+def test_a_class_is_wrapped(same):
+    def f(x):
+        @functools.wraps(Wrapped)
+        def g():
+            pass
+
+        return sorted(g.__dict__), g.__doc__, g.__name__, x + 1
+
+    same(f, (X,))
+
+
 def test_decorator_with_state(whole):
     def counted(function):
         @functools.wraps(function)

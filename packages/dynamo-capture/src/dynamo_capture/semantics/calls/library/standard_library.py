@@ -242,13 +242,16 @@ def update_wrapper(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> 
     updated = _names(tx, given.get("updated"), functools.WRAPPER_UPDATES)
     if not isinstance(wrapper, FunctionValue) or not set(updated) <= {"__dict__"}:
         return tx.inliner.call_function(Const(functools.update_wrapper), args, kwargs)
+    copied = []
+    if updated and tx.attributes.has(wrapped, "__dict__"):
+        items = wrapped.get_attr(tx, "__dict__").call_method(tx, "items", [], {}).unpack(tx)
+        copied = [item.unpack(tx) for item in items]
     for name in assigned:
         if tx.attributes.has(wrapped, name):
             wrapper.set_attr(tx, name, wrapped.get_attr(tx, name))
-    if updated and tx.attributes.has(wrapped, "__dict__"):
-        for item in wrapped.get_attr(tx, "__dict__").call_method(tx, "items", [], {}).unpack(tx):
-            key, value = item.unpack(tx)
-            wrapper.set_attr(tx, str(tx.constant(key)), value)
+    target = wrapper.get_attr(tx, "__dict__")
+    for key, value in copied:  # a class has items (``__dict__``) that as attributes would be other things
+        target.set_item(tx, key, value)
     wrapper.set_attr(tx, "__wrapped__", wrapped)
     return wrapper
 
