@@ -1,5 +1,8 @@
 """Operators, iteration, contexts and callables that classes of the program define."""
 
+import itertools
+
+import pytest
 import torch
 
 X = torch.arange(6.0).reshape(2, 3) + 1
@@ -272,3 +275,116 @@ def test_state_machine_object(whole):
             return x * 2
 
     whole.made(lambda: (lambda m: lambda x: (m.step(x), m.state))(Machine()), (X,), (X,), (X,), (X,))
+
+
+def declining(base, *names):
+    return type("Declining", (base,), dict.fromkeys(names, lambda self, other: NotImplemented))
+
+
+def answering(base, *names):
+    members = {name: lambda self, other, name=name: name for name in names}
+    return type("Answering", (base,), members)
+
+
+def raised(x, operate, *operands):
+    """What an operator gives, or refuses in which words."""
+    x = x + 1
+    try:
+        return operate(*operands), x
+    except TypeError as error:
+        return str(error), x
+
+
+JOINED = [declining(list, "__mul__")([1]), declining(list, "__rmul__")([1]), answering(list, "__imul__")([1])]
+JOINED += [
+    declining(str, "__add__")("a"),
+    answering(tuple, "__radd__")((1,)),
+    declining(int, "__add__", "__radd__")(2),
+]
+JOINED += [
+    answering(list, "__index__")([1]),
+    answering(int, "__rmul__")(2),
+    answering(object, "__radd__", "__rmul__")(),
+]
+OTHERS = [None, 2, [3], "b", (4,)]
+PAIRS = [
+    *itertools.product(JOINED, OTHERS),
+    *itertools.product(OTHERS, JOINED),
+    *itertools.permutations(JOINED, 2),
+]
+
+
+@pytest.mark.parametrize("place", range(6))
+def test_who_joins_and_repeats(same, place):
+    """Which operand is asked first depends on the methods that its class defines."""
+
+    def plus(x, a, b):
+        return raised(x, lambda a, b: a + b, a, b)
+
+    def times(x, a, b):
+        return raised(x, lambda a, b: a * b, a, b)
+
+    def extended(x, a, b):
+        a = a[:] if isinstance(a, list) else a
+        x = x + 1
+        try:
+            a += b
+        except TypeError as error:
+            return str(error), x
+        return a, x
+
+    for a, b in PAIRS[place::6]:
+        for f in (plus, times, extended):
+            same(f, (X, a, b))
+
+
+MERGED = [declining(set, "__or__")([1]), answering(frozenset, "__ror__")([1]), answering(set, "__ior__")([1])]
+MERGED += [
+    answering(dict, "__ror__")({1: 2}),
+    declining(dict, "__or__")({1: 2}),
+    answering(int, "__ror__")(2),
+]
+
+
+def test_who_merges(same):
+    def f(x, a, b):
+        return raised(x, lambda a, b: a | b, a, b)
+
+    for a, b in itertools.permutations([*MERGED, {5}, {6: 7}, 1, True], 2):
+        same(f, (X, a, b))
+
+
+def test_a_number_of_python_goes_before_a_number_of_another_class(same):
+    count = answering(int, "__rsub__")(2)
+
+    def f(x):
+        return 1.5 - count, True - count, 1 - count, x + 1
+
+    same(f, (X,))
+
+
+def test_an_operand_of_unknown_kind_is_asked(same):
+    class Unknown(set):
+        def __ior__(self, other):
+            return "own"
+
+    class Other:
+        def __ror__(self, other):
+            return "other"
+
+    def f(x, a, b):
+        a |= b
+        return a, x + 1
+
+    same(f, (X, Unknown(), Other()))
+
+
+def test_the_method_of_a_list_does_not_ask_the_operand(same):
+    class Other:
+        def __radd__(self, other):
+            return "other"
+
+    def f(x):
+        return raised(x, [1].__iadd__, Other())
+
+    same(f, (X,))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import collections
 import operator
-import types
 from collections.abc import Callable
 from typing import Any
 
@@ -13,10 +12,11 @@ import torch
 from dynamo_capture.foundation import numpy_types
 from dynamo_capture.foundation.class_members import has_member
 from dynamo_capture.foundation.errors import GraphBreak, UserRaise
-from dynamo_capture.foundation.type_names import has_sequence_slots, message_name
+from dynamo_capture.foundation.type_names import answers_as_sequence, has_sequence_slots, message_name
 from dynamo_capture.semantics.numbers import floats
 from dynamo_capture.semantics.operators import comparing_containers, comparisons
 from dynamo_capture.semantics.operators.comparisons import of_members
+from dynamo_capture.semantics.operators.object_operators import by_methods, content_of
 from dynamo_capture.semantics.operators.refusals import TEXTS, check_named, naming, refused
 from dynamo_capture.values import (
     FALSE,
@@ -38,7 +38,6 @@ from dynamo_capture.values.base import Context
 from dynamo_capture.values.operator_methods import (
     BINARY,
     UNARY,
-    BinaryOperator,
     check_metaclass,
 )
 from dynamo_capture.values.tensors.array import ArrayValue
@@ -100,11 +99,13 @@ class Operators:
         formats = row.function in _REMAINDERS and issubclass(lhs.python_type(), TEXTS)
         other = rhs
         if (isinstance(lhs, ObjectValue) or isinstance(rhs, ObjectValue)) and not (is_first or formats):
-            found = self._by_methods(row, lhs, rhs)
+            found = by_methods(self._tx, row, lhs, rhs)
             if found is not None:
                 return found
-            content = _content(rhs)
-            repeats = row.left in ("__mul__", "__imul__") and issubclass(lhs.python_type(), _SEQUENCES)
+            content = content_of(rhs)
+            repeats = row.left in ("__mul__", "__imul__")
+            if repeats and not answers_as_sequence(lhs.python_type(), operator.mul):
+                raise refused(self._tx, lhs, rhs, symbol)
             if symbol != "+=" and not repeats and content is not None:
                 other = content
         if not isinstance(lhs, ObjectValue) or lhs.base is None:
@@ -211,31 +212,6 @@ class Operators:
         right = rhs if isinstance(rhs, SetValue) else tx.calls.as_set(rhs)
         return left.combined(tx, BINARY[plain_symbol].function, right)
 
-    def _by_methods(self, row: BinaryOperator, lhs: Value, rhs: Value) -> Value | None:
-        """Special methods, in Python's order; None where all give NotImplemented. A container's own in C are not asked
-        of the right operand: they come after all others."""
-        tx = self._tx
-        plain = BINARY[row.plain] if row.plain else row
-        attempts: list[tuple[Value, str, Value]] = [(lhs, plain.left, rhs)]
-        one, other_one = lhs.python_type(), rhs.python_type()
-        in_class = tx.attributes.in_class
-        right = plain.right
-        if right is not None and one is not other_one:
-            own = in_class(other_one, right)
-            if _content(rhs) is None or not isinstance(own, types.WrapperDescriptorType):
-                goes_first = issubclass(other_one, one) and own is not in_class(one, right)
-                attempts.insert(0 if goes_first else 1, (rhs, right, lhs))
-        if row.plain:
-            attempts.insert(0, (lhs, row.left, rhs))
-        for receiver, name, other in attempts:
-            if isinstance(receiver, ObjectValue) and tx.attributes.has_special(receiver, name):
-                found = tx.calls.special(receiver, name, [other])
-                if not (isinstance(found, Const) and found.value is NotImplemented):
-                    return found
-            elif isinstance(receiver, TensorValue):
-                return tx.tensors.call_function(plain.function, [lhs, rhs], {})
-        return None
-
     def unary(self, symbol: str, value: Value) -> Value:
         """``-x``, ``+x``, ``~x``."""
         function, name = UNARY[symbol]
@@ -318,9 +294,3 @@ def _joined(items: list[Value], *operands: Value) -> TupleValue:
     if not all(issubclass(item.python_type(), int) for item in items):
         raise GraphBreak("CAP210", "sizes are put together with what is no integer")
     return TupleValue(items, torch.Size)
-
-
-def _content(value: Value) -> Value | None:
-    """What an object of a class made from a container holds."""
-    kinds = (SequenceValue, DictValue, SetValue)
-    return value.base if isinstance(value, ObjectValue) and isinstance(value.base, kinds) else None

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from dynamo_capture.foundation import numpy_types
-from dynamo_capture.foundation.class_members import has_member
+from dynamo_capture.foundation.class_members import has_member, member
 from dynamo_capture.foundation.errors import GraphBreak, UserRaise
 from dynamo_capture.foundation.type_names import message_name
 from dynamo_capture.runtime.replacement_calls import builtin_base
@@ -44,17 +44,23 @@ def refused(tx: Context, lhs: Value, rhs: Value, symbol: str) -> Exception:
     formats = symbol in ("%", "%=") and issubclass(lhs.python_type(), TEXTS)
     is_repetition = symbol in ("*", "*=")
     one, other = _sample(lhs, is_repetition), _sample(rhs, is_repetition)
-    if of_numpy or formats:
-        return unknown
-    if one is not None and other is not None:
-        tx.fold(lambda: BINARY[symbol].function(one[0], other[0]))
-        return unknown
+    if isinstance(lhs, ObjectValue) and lhs.python_type() is rhs.python_type():
+        other = one  # the right operand of an operator between objects of one class is not asked
     repeats = is_repetition and any(
         isinstance(value, ObjectValue) and tx.attributes.has_special(value, "__index__")
         for value in (lhs, rhs)
     )
+    if of_numpy or formats or repeats:
+        return unknown
+    if one is not None and other is not None:
+        tx.fold(lambda: BINARY[symbol].function(one[0], other[0]))
+        return unknown
     known = (Const, SequenceValue, DictValue, SetValue, ObjectValue, FunctionValue)
-    if repeats or not (isinstance(lhs, known) and isinstance(rhs, known)):
+    computes = any(  # the class that it is made from may answer, in C
+        sample is None and isinstance(value, ObjectValue) and builtin_base(value.python_type()) is not object
+        for value, sample in ((lhs, one), (rhs, other))
+    )
+    if computes or not (isinstance(lhs, known) and isinstance(rhs, known)):
         return unknown
     names = lhs.class_name(tx), rhs.class_name(tx)
     text = f"unsupported operand type(s) for {_SHOWN.get(symbol, symbol)}: {names[0]!r} and {names[1]!r}"
@@ -82,10 +88,24 @@ def _sample(value: Value, as_index: bool = True) -> tuple[Any] | None:
             as_index and has_member(cls, "__index__")
         ):
             return (type(message_name(cls), (), {})(),)
-        return (type(message_name(cls), (base,), {})(),) if base in _EMPTY else None
+        return (_declining(cls, base),) if base in _EMPTY else None
     if isinstance(value, TupleValue) and cls not in (tuple, torch.Size) and builtin_base(cls) is tuple:
         return (type(message_name(cls), (tuple,), {})(),)
     return (cls(),) if cls in (*_EMPTY, torch.Size, collections.deque) else None
+
+
+def _declining(cls: type, base: type) -> Any:
+    """An empty container of a class of this name, whose operators' methods in Python, which have been asked, decline:
+    one of these takes the place of what the container's own class does, or words, where all decline."""
+    own = {name: _declines for name in _METHODS if member(cls, name) is not member(base, name)}
+    return type(message_name(cls), (base,), own)()
+
+
+def _declines(*_: object) -> Any:
+    return NotImplemented
+
+
+_METHODS = frozenset(name for row in BINARY.values() for name in (row.left, row.right) if name is not None)
 
 
 def check_named(symbol: str, *operands: Value) -> None:

@@ -146,6 +146,13 @@ def _take_in(tx: Context, owner: Value, args: list[Value]) -> Value:
     return owner
 
 
+def _extended(tx: Context, owner: Value, args: list[Value]) -> Value:
+    """Unlike the operator, which asks the other operand before."""
+    assert isinstance(owner, ListValue)  # no other container has the method
+    owner.extend(tx, args[0])
+    return owner
+
+
 _OPERANDS = {"__len__": 0, "__iter__": 0, "__bool__": 0, "__setitem__": 2}
 _GENERAL: dict[str, Callable[[Any, Value, list[Value]], Value]] = {
     "__len__": lambda tx, owner, args: Const(owner.length(tx)),
@@ -158,12 +165,12 @@ _GENERAL: dict[str, Callable[[Any, Value, list[Value]], Value]] = {
     "__eq__": lambda tx, owner, args: tx.operators.compare("==", owner, args[0]),
     "__ne__": lambda tx, owner, args: tx.operators.compare("!=", owner, args[0]),
     "__add__": lambda tx, owner, args: tx.operators.binary("+", owner, args[0]),
-    "__iadd__": lambda tx, owner, args: tx.operators.binary("+=", owner, args[0]),
+    "__iadd__": _extended,
     "__or__": lambda tx, owner, args: tx.operators.binary("|", owner, args[0]),
     "__ior__": _take_in,
     "__and__": lambda tx, owner, args: tx.operators.binary("&", owner, args[0]),
     "__sub__": lambda tx, owner, args: tx.operators.binary("-", owner, args[0]),
-    "__mul__": lambda tx, owner, args: tx.operators.binary("*", owner, args[0]),
+    "__mul__": lambda tx, owner, args: tx.operators.binary("*", owner, Const(tx.integer(args[0]))),
 }
 _OF_SETS = frozenset({"__or__", "__and__", "__sub__", "__ior__"})
 _MEETING = frozenset({"__eq__", "__ne__", "__add__", "__or__", "__and__", "__sub__"})
