@@ -5,6 +5,8 @@ import itertools
 import pytest
 import torch
 
+from dynamo_capture import optimize
+
 X = torch.arange(6.0).reshape(2, 3) + 1
 
 
@@ -388,3 +390,20 @@ def test_the_method_of_a_list_does_not_ask_the_operand(same):
         return raised(x, [1].__iadd__, Other())
 
     same(f, (X,))
+
+
+def test_operands_of_other_classes_and_with_other_methods(same):
+    class One(tuple):
+        pass
+
+    class Two(tuple):
+        pass
+
+    def f(x, left, right):
+        return raised(x, lambda: left + right)
+
+    same.made(lambda: f, (X, (1,), One((1,))), (X, (1,), {1}), (X, (1,), Two((1,))))
+    fast = optimize(lambda graph, inputs: graph.forward)(f)
+    assert fast(X, (1,), Two((2,)))[0] == (1, 2)
+    Two.__radd__ = lambda self, other: "added later"
+    assert fast(X, (1,), Two((2,)))[0] == "added later"

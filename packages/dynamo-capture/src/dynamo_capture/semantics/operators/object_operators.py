@@ -30,6 +30,11 @@ _Attempt = tuple[Value, str, Value]
 def by_methods(tx: Context, row: BinaryOperator, lhs: Value, rhs: Value) -> Value | None:
     """What the operands' special methods answer, in Python's order; None where all give NotImplemented."""
     plain = BINARY[row.plain] if row.plain else row
+    for operand in (lhs, rhs):
+        if isinstance(operand, ObjectValue):
+            tx.attributes.guard_type(operand)
+            for name in (plain.left, plain.right, row.left):  # on which its class's slots depend
+                tx.attributes.in_class(operand.python_type(), str(name))
     for receiver, name, other in _as_numbers(tx, row, plain, lhs, rhs):
         if isinstance(receiver, ObjectValue) and tx.attributes.has_special(receiver, name):
             found = tx.calls.special(receiver, name, [other])

@@ -100,7 +100,7 @@ def _called(tx: Context, owner: Value, name: str, args: list[Value], kwargs: dic
             _plain_class(args[0]) is not _plain_class(owner) or isinstance(owner, DictView)
         ):
             raise GraphBreak("CAP230", f"{owner.describe()}.{name} gets {args[0].describe()}")
-        if name == "__mul__" and not issubclass(args[0].python_type(), int):
+        if general is _repeated and not issubclass(args[0].python_type(), int):
             raise GraphBreak("CAP230", f"{owner.describe()}.{name} gets {args[0].describe()}")
         return general(tx, owner, args)
     try:
@@ -153,6 +153,10 @@ def _extended(tx: Context, owner: Value, args: list[Value]) -> Value:
     return owner
 
 
+def _repeated(tx: Context, owner: Value, args: list[Value]) -> Value:
+    return tx.operators.binary("*", owner, Const(tx.integer(args[0])))
+
+
 _OPERANDS = {"__len__": 0, "__iter__": 0, "__bool__": 0, "__setitem__": 2}
 _GENERAL: dict[str, Callable[[Any, Value, list[Value]], Value]] = {
     "__len__": lambda tx, owner, args: Const(owner.length(tx)),
@@ -170,7 +174,8 @@ _GENERAL: dict[str, Callable[[Any, Value, list[Value]], Value]] = {
     "__ior__": _take_in,
     "__and__": lambda tx, owner, args: tx.operators.binary("&", owner, args[0]),
     "__sub__": lambda tx, owner, args: tx.operators.binary("-", owner, args[0]),
-    "__mul__": lambda tx, owner, args: tx.operators.binary("*", owner, Const(tx.integer(args[0]))),
+    "__mul__": _repeated,
+    "__rmul__": _repeated,
 }
 _OF_SETS = frozenset({"__or__", "__and__", "__sub__", "__ior__"})
 _MEETING = frozenset({"__eq__", "__ne__", "__add__", "__or__", "__and__", "__sub__"})
