@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from types import CodeType, FunctionType
 from typing import Any, TypeVar
 
@@ -46,6 +47,7 @@ from dynamo_capture.values import (
     Value,
 )
 from dynamo_capture.values.iteration.running import RunningIterator
+from dynamo_capture.values.objects import exception_fields
 from dynamo_capture.values.tensors.floating import RuntimeFloat
 from dynamo_capture.variable_builder import (
     functions,  # noqa: F401  # these fill the table of wrappers
@@ -155,6 +157,9 @@ class Trace:
         if value is False:
             return FALSE
         if is_known(value):
+            if self.new_classes and _refers_to(value, self.new_classes):
+                reason = f"{type(value).__name__} of a class that is made in the function"
+                raise GraphBreak("CAP230", reason)
             return Const(value)
         return self.wrap(value, known_object(value))
 
@@ -235,7 +240,7 @@ class Trace:
         """The signal that the program raises ``cls(*args)``."""
         values = [arg if isinstance(arg, Value) else self.known(arg) for arg in args]
         made = ObjectValue(cls)
-        made.attrs["args"] = TupleValue(values)
+        exception_fields.initialize(made, values)
         self.put_in_context(made)
         return UserRaise(made)
 
@@ -262,21 +267,23 @@ class Trace:
         made.attrs["args"] = TupleValue([self.known(arg) for arg in error.args])
         for name, value in vars(error).items():
             made.attrs[name] = self.known(value)
-        if isinstance(error, (AttributeError, NameError, ImportError)):
-            made.attrs["name"] = self.known(error.name)
-        if isinstance(error, AttributeError) and error.obj is not None and is_known(error.obj):
-            made.attrs["obj"] = self.known(error.obj)
+        for name, value in exception_fields.fields_of(error):
+            if is_known(value):
+                made.attrs[name] = self.known(value)
         self.put_in_context(made)
         tracebacks.keep_frames(made, error)
         return made
 
-    def put_in_context(self, raised: Value) -> None:
-        """What is raised while another exception is handled has that as its ``__context__``."""
-        handled = self.handled()
+    def put_in_context(self, raised: Value, handled: Value | None = None) -> None:
+        """What is raised while another exception is handled (``handled``, or the innermost) has that as its
+        ``__context__``."""
+        handled = handled or self.handled()
         if handled is None or handled is raised or not isinstance(raised, ObjectValue):
             return
         link: Value | None = handled
-        while isinstance(link, ObjectValue):
+        seen: set[int] = set()  # a program can make a cycle
+        while isinstance(link, ObjectValue) and id(link) not in seen:
+            seen.add(id(link))
             following = link.attrs.get("__context__")
             if following is raised:
                 del link.attrs["__context__"]
@@ -314,3 +321,12 @@ def _is_open(value: Value) -> bool:
     if isinstance(value, TupleValue):
         return any(map(_is_open, value.items))
     return value.is_open
+
+
+def _refers_to(value: Any, made: Container[Any]) -> bool:
+    """Whether an object, a generic alias or a tuple say, holds one of the classes or functions that are made."""
+    parts = value if type(value) is tuple else gc.get_referents(value)
+    return any(
+        part in made if type(part) in (type, FunctionType) else type(part) is tuple and _refers_to(part, made)
+        for part in parts
+    )

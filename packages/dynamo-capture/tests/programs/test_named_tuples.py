@@ -7,9 +7,13 @@ import collections
 import pytest
 import torch
 
+X = torch.ones(2)
+
 START = """\
 import collections, copy, typing
 import torch
+
+X = torch.ones(2)
 import torch.utils._pytree as pytree
 class Pair(typing.NamedTuple):
     a: torch.Tensor
@@ -144,3 +148,13 @@ def test_attributes_are_in_the_graph(whole):
         return t, t.extra
 
     whole(program, (torch.ones(2),), (torch.ones(3),))
+
+
+def test_an_alias_of_a_class_that_is_made(same):
+    def f(x):
+        group = collections.namedtuple("group", "key member")
+        alias = group[int, list[int]]
+        made = alias(1, [2])
+        return x + 1, type(made) is group, alias.__origin__ is group
+
+    same(f, (X,))

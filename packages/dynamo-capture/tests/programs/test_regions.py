@@ -109,14 +109,15 @@ def test_a_region_that_must_be_one_graph_says_so_inside_of_one_that_need_not():
         optimize(backend)(outer)(X)
 
 
-def test_a_region_of_other_options_breaks_one_that_must_be_whole():
-    backend = Named()
+def test_one_that_must_be_whole_takes_in_regions_of_other_options():
+    backend, another = Named(), Named()
     loose = optimize(backend)(breaking)
     with pytest.raises(CaptureError, match="CAP236"):
         optimize(backend, fullgraph=True)(lambda x: loose(x * 3))(X)
-    other = optimize(Named())(inner)
-    with pytest.raises(CaptureError, match="options of its own"):
-        optimize(backend, fullgraph=True)(lambda x: other(x * 3))(X)
+    other = optimize(another)(inner)
+    assert torch.equal(optimize(backend, fullgraph=True)(lambda x: other(x * 3))(X), inner(X * 3))
+    assert backend.graphs == [3]
+    assert not another.graphs
 
 
 def test_stances_reach_into_nested_regions():

@@ -128,6 +128,9 @@ class Effects(Protocol[V]):
     def mutates(self, value: Any) -> None:
         """A container's content changes; what the trace itself made needs no replay."""
 
+    def observed(self) -> AbstractContextManager[list[Any]]:
+        """What changes inside, also of what the trace has made: complete when the block has ended."""
+
     def tensor_attribute(self, owner: Any, name: str) -> None:
         """A Python attribute of a tensor is set."""
 

@@ -158,8 +158,9 @@ class Tracing(Protocol[V]):
     def exception(self, error: BaseException) -> Any:
         """A real exception as a value."""
 
-    def put_in_context(self, raised: V) -> None:
-        """What is raised while another exception is handled has that as its ``__context__``."""
+    def put_in_context(self, raised: V, handled: V | None = None) -> None:
+        """What is raised while another exception is handled (``handled``, or the innermost) has that as its
+        ``__context__``."""
 
     def handled(self) -> V | None:
         """The exception that is being handled, in the innermost frame that handles one."""

@@ -129,6 +129,8 @@ class GeneratorValue(IteratorValue):
         step = frame.steps[frame.next - 1]
         frame.line = step.line
         frame.stack.append(Const(None))
+        if frame.exceptions:  # what the generator handles itself: not what its caller does
+            tx.put_in_context(exception, frame.exceptions[-1])
         try:
             frame.unwind(step, UserRaise(exception))
         except UserRaise as raised:

@@ -93,7 +93,15 @@ def _hashed_key(tx: Context, value: ObjectValue) -> Any:
     tx.attributes.guard_type(value)
     if not isinstance(tx.attributes.in_class(value.cls, "__hash__"), FunctionType):
         raise GraphBreak("CAP212", f"{value.describe()} with its own __hash__ is used as a key")
-    hashed = tx.index(tx.calls.special(value, "__hash__", []))
+    for _ in range(
+        2
+    ):  # what it changes in the first call only, it does not change where the container is made again
+        with tx.effects.observed() as changed:
+            hashed = tx.index(tx.calls.special(value, "__hash__", []))
+        if not changed:
+            break
+    else:
+        raise GraphBreak("CAP212", f"{value.describe()} has a __hash__ with effects")
     if type(hashed) is not int:
         raise tx.raises(TypeError, "__hash__ method should return an integer")
     return HashedKey(tx, value, hashed)  # as it is: Python shortens only what does not fit its word

@@ -70,6 +70,20 @@ class Effects:
         finally:
             self._is_drawn_by_another = before
 
+    @contextlib.contextmanager
+    def observed(self) -> Iterator[list[Any]]:
+        """What changes inside, also of what the trace has made: complete when the block has ended."""
+        watching, first = self.watching, len(self.touched)
+        changed: list[Any] = []
+        self.watching = True
+        try:
+            yield changed
+        finally:
+            self.watching = watching
+            changed += self.touched[first:]
+            if not watching:
+                self.touched.clear()
+
     def has_changed(self, value: Value) -> bool:
         """Whether a container of before the trace was changed."""
         return ("content", id(value)) in self.log

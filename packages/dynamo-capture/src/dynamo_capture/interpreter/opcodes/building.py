@@ -98,7 +98,8 @@ def list_to_tuple(frame: Frame, step: Step) -> None:
 def list_append(frame: Frame, step: Step) -> None:
     value = frame.stack.pop()
     owner = frame.stack[-step.arg]
-    assert isinstance(owner, ListValue)
+    if not isinstance(owner, ListValue):  # of before the trace, with members that cannot be followed
+        raise owner.unsupported("adding to the display")
     owner.append(frame.tx, [value])
 
 
@@ -106,7 +107,8 @@ def list_append(frame: Frame, step: Step) -> None:
 def list_extend(frame: Frame, step: Step) -> None:
     tx, value = frame.tx, frame.stack.pop()
     owner = frame.stack[-step.arg]
-    assert isinstance(owner, ListValue)
+    if not isinstance(owner, ListValue):  # of before the trace, with members that cannot be followed
+        raise owner.unsupported("adding to the display")
     if not is_iterable(value):
         kind = value.class_name(tx)
         raise tx.raises(TypeError, f"Value after * must be an iterable, not {kind}")
@@ -126,7 +128,8 @@ def is_iterable(value: Value) -> bool:
 def set_add(frame: Frame, step: Step) -> None:
     value = frame.stack.pop()
     owner = frame.stack[-step.arg]
-    assert isinstance(owner, SetValue)
+    if not isinstance(owner, SetValue):  # of before the trace, with members that cannot be followed
+        raise owner.unsupported("adding to the display")
     owner.add(frame.tx, value)
 
 
@@ -134,7 +137,8 @@ def set_add(frame: Frame, step: Step) -> None:
 def set_update(frame: Frame, step: Step) -> None:
     value = frame.stack.pop()
     owner = frame.stack[-step.arg]
-    assert isinstance(owner, SetValue)
+    if not isinstance(owner, SetValue):  # of before the trace, with members that cannot be followed
+        raise owner.unsupported("adding to the display")
     for item in value.unpack(frame.tx):
         owner.add(frame.tx, item)
 

@@ -13,7 +13,7 @@ from dynamo_capture._eval_frame import RegionFunction
 from dynamo_capture.foundation.class_members import member
 from dynamo_capture.foundation.errors import GraphBreak, UserRaise
 from dynamo_capture.foundation.type_names import message_name
-from dynamo_capture.runtime.replacement_calls import C_SLOTS, builtin_base
+from dynamo_capture.runtime.replacement_calls import C_SLOTS
 from dynamo_capture.semantics.attributes.lookup import (
     ABSENT,
     C_METHODS,
@@ -37,11 +37,11 @@ from dynamo_capture.values import (
     Value,
     boolean,
 )
+from dynamo_capture.values.objects import exception_fields
 from dynamo_capture.values.objects.instance_dict import InstanceDictValue
 from fx_interface.source import AttrSource, ItemSource
 
 _INSTANCE_METHOD = type(vars(torch._C.Graph)["nodes"])
-_OF_EXCEPTIONS = frozenset({"args", "__cause__", "__context__", "__traceback__", "__suppress_context__"})
 
 
 _NODE = torch._C._FunctionBase
@@ -159,7 +159,7 @@ class InstanceAttributes(Lookup):
                 raise refuse_property(tx, found, obj.cls, "__get__")
             return tx.calls.call_known(Const(found.fget), [obj], {})
         if isinstance(found, C_SLOTS):
-            if issubclass(obj.cls, BaseException) and (name in _OF_EXCEPTIONS or obj.real is None):
+            if issubclass(obj.cls, BaseException) and (name in exception_fields.OF_ALL or obj.real is None):
                 return self.of_exception(obj, name)
             if obj.real is None:
                 if found.__objclass__ is _NODE:
@@ -194,7 +194,7 @@ class InstanceAttributes(Lookup):
             return obj.attrs[name] or NONE
         if obj.real is not None and obj.source is not None:
             return self._tx.wrap(getattr(obj.real, name), AttrSource(obj.source, name))
-        if name in _OF_EXCEPTIONS:
+        if name in exception_fields.OF_ALL:
             return (
                 TupleValue([])
                 if name == "args"
@@ -202,18 +202,7 @@ class InstanceAttributes(Lookup):
                 if name == "__suppress_context__"
                 else NONE
             )
-        return self._made_of_arguments(obj, name)
-
-    def _made_of_arguments(self, obj: ObjectValue, name: str) -> Value:
-        """What a builtin exception's constructor keeps of its arguments: ``StopIteration.value``, ``OSError.errno``."""
-        tx = self._tx
-        given = obj.attrs.get("args")
-        arguments = given.unpack(tx) if given is not None else []
-        if name == "value" and issubclass(obj.cls, StopIteration):
-            return arguments[0] if arguments else NONE
-        base = builtin_base(obj.cls)
-        plain = [tx.calls.python_object(argument) for argument in arguments]
-        return tx.calls.from_python(tx.fold(lambda: getattr(base(*plain), name)))
+        return NONE  # a slot that ``__init__`` did not fill
 
     def _bind(self, found: Any, receiver: Value, cls: type, name: str) -> Value:
         """A class attribute read through an instance."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.values.base import Context, Value
 
 
@@ -23,7 +24,11 @@ class IdentityKey:
 
 
 class HashedKey:
-    """The dictionary key that stands for an object whose class defines ``__hash__`` and ``__eq__``."""
+    """The dictionary key that stands for an object whose class defines ``__hash__`` and ``__eq__``.
+
+    Both are called again where the container is made, or changed, after the graph and before the trace's effects: if
+    they have none, and see nothing of those, nobody can tell.
+    """
 
     __slots__ = ("_hash", "_tx", "value")
 
@@ -36,9 +41,15 @@ class HashedKey:
         return self._hash
 
     def __eq__(self, other: object) -> bool:
-        if isinstance(other, (HashedKey, IdentityKey)):
-            return self._tx.operators.equal_or_same(self.value, other.value)
-        return self._tx.operators.equal_or_same(self.value, self._tx.known(other))
+        tx = self._tx
+        second = other.value if isinstance(other, (HashedKey, IdentityKey)) else tx.known(other)
+        with tx.effects.observed() as changed:
+            is_same = tx.operators.equal_or_same(self.value, second)
+        if changed:
+            raise GraphBreak("CAP212", f"comparing {self.value.describe()} with another key has effects")
+        if tx.effects.log and not is_same:
+            raise GraphBreak("CAP212", f"{self.value.describe()} has the hash of another key")
+        return is_same
 
 
 def is_opaque(key: Any) -> bool:

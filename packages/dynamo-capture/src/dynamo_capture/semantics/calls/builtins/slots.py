@@ -31,6 +31,7 @@ from dynamo_capture.values import (
     is_none,
 )
 from dynamo_capture.values.base import Context
+from dynamo_capture.values.objects import exception_fields
 
 _USES: dict[str, Callable[[Any], Any]] = {
     "__abs__": abs,
@@ -195,7 +196,7 @@ def _initialize(
             raise receiver.unsupported("initializing")
         if kwargs:
             raise GraphBreak("CAP230", f"{cls.__name__} is initialized with keyword arguments")
-        receiver.attrs["args"] = TupleValue(list(args))
+        exception_fields.initialize(receiver, args)
     elif function.__objclass__ is not object:
         raise GraphBreak("CAP230", f"a call of {function.__qualname__} on {receiver.describe()}")
     elif args or kwargs:

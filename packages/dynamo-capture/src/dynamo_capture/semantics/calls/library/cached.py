@@ -126,15 +126,9 @@ def _traced(
 ) -> tuple[Value, list[Any] | None]:
     """What the function gives without its cache, and the calls that it defers: None where it does more than that."""
     effects, before, drawn = tx.effects, set(tx.effects.log), len(tx.draws.log)
-    watched, first, generators = effects.watching, len(effects.touched), list(tx.generators)
-    effects.watching = True
-    try:
+    generators = list(tx.generators)
+    with effects.observed() as touched:
         result = Const(function.__wrapped__).call(tx, args, kwargs)
-    finally:
-        effects.watching = watched
-    touched = effects.touched[first:]
-    if not watched:
-        effects.touched.clear()
     done = [key for key in effects.log if key not in before]
     changed = [value for value in touched if value is not None]
     is_more = (
