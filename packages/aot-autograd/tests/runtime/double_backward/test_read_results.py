@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 import torch
 
+from fx_interface.regions import differentiable
+
 X = torch.tensor([[0.5, -1.0, 2.0], [0.25, 1.0, -0.5]], dtype=torch.float64)
 WEIGHT = torch.tensor([1.0, 5.0, 2.0], dtype=torch.float64)
 
@@ -133,3 +135,20 @@ def test_what_reads_no_result_keeps_its_nodes(compiled: Any) -> None:
     x = X.clone().requires_grad_()
     (gradient,) = torch.autograd.grad(compiled(lambda x: x.sin())(x).sum(), x, create_graph=True)
     assert gradient.grad_fn.name() != "_ThroughBackward"
+
+
+def _power_of_product(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    (product,) = differentiable(lambda x, y: (x * y, x, y), lambda g, x, y: (g * y, g * x), x, y, results=1)
+    return product.exp()
+
+
+def test_a_function_before_what_is_read_gets_no_zeros(compiled: Any) -> None:
+    """The derivative that reads ``exp`` ends there; zeros for what is before it would be NaN where y is infinite."""
+    found = []
+    for run in (_power_of_product, compiled(_power_of_product)):
+        x = torch.tensor([float("-inf"), 1.0], requires_grad=True)
+        y = torch.tensor([float("-inf"), 0.5], requires_grad=True)
+        first = torch.autograd.grad(run(x, y).square().sum(), [x, y], create_graph=True)
+        second = torch.autograd.grad(first[0].square().sum() + first[1].square().sum(), [x, y])
+        found.append([g.isinf().tolist() for g in (*first, *second)])
+    assert found[0] == found[1] == [[True, False]] * 4

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -83,7 +85,8 @@ class _Differentiable(torch.autograd.Function):
         ctx.places = [isinstance(value, torch.Tensor) for value in saved]
         ctx.numbers = [value for value in saved if not isinstance(value, torch.Tensor)]
         ctx.save_for_backward(*[value for value in saved if isinstance(value, torch.Tensor)])
-        ctx.set_materialize_grads(call.materialize)
+        ctx.set_materialize_grads(False)  # ``_gradients`` makes zeros, where they are to be made
+        ctx.forms = [_form(result) for result in results] if call.materialize else [None] * call.results
         if call.dirty:
             ctx.mark_dirty(*[args[index] for index in call.dirty])
         if call.non_differentiable:
@@ -109,12 +112,46 @@ _apply: Any = super(torch.autograd.Function, _Differentiable).apply
 _apply_once: Any = super(torch.autograd.Function, _DifferentiableOnce).apply
 
 
+class _Derivatives(threading.local):
+    """Of this thread. ``ended``: how many times the derivatives that it computes have been ended at some tensors."""
+
+    ended = 0
+
+
+_derivatives = _Derivatives()
+
+
+@contextmanager
+def ended_derivatives() -> Iterator[None]:
+    """In this block no gradient at all means that the derivative has been ended before: no zeros are made for it, which
+    would become NaN where the function's own derivative is infinite."""
+    _derivatives.ended += 1
+    try:
+        yield
+    finally:
+        _derivatives.ended -= 1
+
+
+def _form(result: Any) -> dict[str, Any] | None:
+    """Of which form zeros are for a result."""
+    if not isinstance(result, torch.Tensor):
+        return None
+    return {"size": result.shape, "dtype": result.dtype, "device": result.device}
+
+
+def _arriving(gradient: Any, form: dict[str, Any] | None) -> Any:
+    if isinstance(gradient, torch.Tensor):
+        return gradient.contiguous()
+    return None if form is None else torch.zeros(**form)
+
+
 def _gradients(ctx: Any, gradients: Sequence[Any]) -> tuple[Any, ...]:
     call: _Call = ctx.call
-    if not call.materialize and all(gradient is None for gradient in gradients):
+    ends = not call.materialize or _derivatives.ended > 0
+    if ends and all(gradient is None for gradient in gradients):
         return (None,) * (len(ctx.needs_input_grad))
     tensors, numbers = iter(ctx.saved_tensors), iter(ctx.numbers)
     saved = [next(tensors if is_tensor else numbers) for is_tensor in ctx.places]
-    arriving = [g.contiguous() if isinstance(g, torch.Tensor) else g for g in gradients]
+    arriving = [_arriving(gradient, form) for gradient, form in zip(gradients, ctx.forms, strict=True)]
     found = tuple(call.backward(*arriving, *saved))
     return (None, *found, *[None] * (len(ctx.needs_input_grad) - 1 - len(found)))

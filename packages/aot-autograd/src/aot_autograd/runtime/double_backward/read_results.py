@@ -22,6 +22,7 @@ from torch.autograd.graph import get_gradient_edge
 
 from aot_autograd.plan import BackwardPlan, FromGraph, JointPlan, SavedOutput
 from aot_autograd.runtime.hooks.watched_results import HooksWithoutTensorError, Watched
+from fx_interface.regions.differentiable import ended_derivatives
 
 _keeps_graph = torch._C._autograd._get_current_graph_task_keep_graph
 
@@ -206,6 +207,8 @@ def replacing(gradients: Iterable[tuple[torch.Tensor, torch.Tensor | None]]) -> 
     not even zeros, which would become NaN where a derivative is infinite."""
     with ExitStack() as stack:
         for tensor, gradient in gradients:
+            if gradient is None:
+                stack.enter_context(ended_derivatives())
             if tensor.grad_fn is not None:
                 replace = partial(_instead, tensor.output_nr, gradient)
                 stack.callback(tensor.grad_fn.register_prehook(replace).remove)
