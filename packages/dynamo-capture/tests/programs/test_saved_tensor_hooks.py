@@ -63,6 +63,11 @@ def run_again(x: Tensor, y: Tensor) -> Tensor:
     return x + 1
 
 
+def run_again_without_history(x: Tensor, y: Tensor) -> Tensor:
+    checkpoint(lambda a, b, c: b.sin() * a, y, y * 2, x, use_reentrant=False)
+    return x + 1
+
+
 def differentiated(x: Tensor, y: Tensor) -> Tensor:
     torch.autograd.grad((x * x).sum(), x)
     return x + 1
@@ -81,6 +86,7 @@ FUNCTIONS = (
     overwritten,
     custom,
     run_again,
+    run_again_without_history,
     differentiated,
     mapped,
 )

@@ -23,8 +23,8 @@ from fx_interface.tensor_spec import SPEC_KEY, TensorSpec, ValueSpec
 class Body(GraphOutput):
     """A sub-graph. ``lifted``: nodes of the parent and the placeholders that stand for them; ``results`` are
     returned; ``outside`` are tensors of the surroundings that it writes to; ``pinned`` are nodes of the parent that
-    stay arguments even if they are not used; ``once``: what is inside must not be differentiated as it stands;
-    ``derives``: the function whose backward it is;
+    stay arguments even if they are not used, ``seen`` those that do where the program has hooks on saved tensors;
+    ``once``: what is inside must not be differentiated as it stands; ``derives``: the function whose backward it is;
     ``asks_modes``: a mode of the program is asked about what torch itself does around the part;
     ``may_dispatch``: whether operations inside may be taken apart, which autograd at most sees as other regions."""
 
@@ -42,6 +42,7 @@ class Body(GraphOutput):
         self.outside: list[WrittenTensor] = []
         self.exporter: Callable[[Node], Node] | None = None
         self.pinned: set[Node] = set()
+        self.seen: set[Node] = set()
         self.once = False
         self.indexes_by_tensors = parent.indexes_by_tensors
 
@@ -80,10 +81,12 @@ class Body(GraphOutput):
 
     def lift_first(self, nodes: Sequence[Node]) -> None:
         """The placeholders of these lifted nodes come first, in this order: hooks on what is saved see them in it."""
-        if not self.parameters:
-            return
         for node in reversed(nodes):
-            self.parameters[-1].append(self.lifted[self.parent.use(node)])
+            place = self.lifted[self.parent.use(node)]
+            if self.parameters:
+                self.parameters[-1].append(place)
+            else:
+                next(iter(self.graph.nodes)).prepend(place)
 
     def export(self, node: Node) -> Node:
         """The node of the parent that stands for ``node``, after the region has ended."""
@@ -119,9 +122,10 @@ class Body(GraphOutput):
     def remove_unused(self) -> None:
         super().remove_unused()
         for outer, place in list(self.lifted.items()):
-            if not place.users and outer not in self.pinned:
-                self.graph.erase_node(place)
-                del self.lifted[outer]
+            if place.users or outer in self.pinned or (outer in self.seen and self.is_watched()):
+                continue
+            self.graph.erase_node(place)
+            del self.lifted[outer]
         order = {node: position for position, node in enumerate(self.graph.find_nodes(op="placeholder"))}
         self.lifted = dict(sorted(self.lifted.items(), key=lambda item: order[item[1]]))
 

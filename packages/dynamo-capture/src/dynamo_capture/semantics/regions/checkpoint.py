@@ -7,7 +7,6 @@ same exactly if the function changes nothing but its own objects, so anything el
 from __future__ import annotations
 
 import operator
-from collections.abc import Collection
 from typing import Any
 
 import torch
@@ -123,10 +122,14 @@ def _check_results(tx: Context, result: Value, given: list[Value], wants_gradien
             raise GraphBreak("CAP244", f"a reentrant checkpoint returns {item.describe()}")
 
 
-def _open(tx: Context, body: Body, given: Collection[Node], options: dict[str, Any]) -> None:
+def _open(tx: Context, body: Body, given: list[Node], options: dict[str, Any]) -> None:
     """Put the call into the graph. What it returns is found out by what is used of it from now on; ``given``: tensors
     that are its arguments, of which eager's checkpoint notices that they were overwritten."""
     outer = tx.output
+    for node in given:
+        body.use(node)
+    body.seen.update(given)
+    body.lift_first(given)
     call = call_region(outer, checkpointed, [body], [], {}, (), tx.where())
     items: dict[Node, Node] = {}
 
