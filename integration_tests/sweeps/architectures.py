@@ -157,6 +157,7 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--limit", type=int, default=120, help="seconds for one architecture in one way")
     parser.add_argument("--output", type=Path, default=Path("sweep-results"))
     parser.add_argument("--page", type=Path, help="write the documentation's page")
+    parser.add_argument("--note", default="", help="a paragraph about these results, for the page")
     parser.add_argument(
         "--merge", type=Path, nargs="*", default=[], help="results of other runs, to be reported together"
     )
@@ -197,7 +198,7 @@ def main(argv: Sequence[str]) -> int:
     (arguments.output / "architectures.json").write_text(json.dumps([asdict(o) for o in found], indent=1))
     (arguments.output / "architectures.md").write_text(table(found) + "\n")
     if arguments.page:
-        arguments.page.write_text(page(found))
+        arguments.page.write_text(page(found, arguments.note))
     print(table(found))
     wrong = [
         o

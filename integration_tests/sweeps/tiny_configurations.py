@@ -40,7 +40,9 @@ _SIZES: tuple[tuple[str, int], ...] = (
     (r"n_group|num_expert_groups?", 2),
     (r"topk_group", 1),
     (r"num_experts_per_tok|moe_k|top_k", 2),
-    (r"image_size|img_size|input_size", 32),
+    (r"image_size|(max_)?img_size|input_size", 32),
+    (r"context_size", 16),
+    (r"visual_prompt_size", 4),
     (r"patch_size|spatial_patch_size", 8),
     (r"num_queries|num_query_tokens|num_latents|latent_query_num", 8),
     (r".*groups", 4),
@@ -69,6 +71,10 @@ _NUMBERS = {
     "sliding_window": 8,
     "pad_token_id": 1,
     "mask_token_id": 2,
+    "image_token_id": VOCABULARY - 2,
+    "image_token_index": VOCABULARY - 2,
+    "video_token_id": VOCABULARY - 3,
+    "video_token_index": VOCABULARY - 3,
 }
 """For settings that are None by default, where the model then does not run."""
 _COEFFICIENTS = {"width_coefficient": 0.25, "depth_coefficient": 0.1}
@@ -169,8 +175,11 @@ def _completed(config: Any, given: dict[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     old, new = getattr(config, "hidden_size", None), given.get("hidden_size")
     for name, value in settings(config):
+        options = getattr(config, name.removeprefix("default_") + "s", None) if value is None else None
         if value is None and name in _NUMBERS:
             found[name] = _NUMBERS[name]
+        elif name.startswith("default_") and isinstance(options, (list, tuple)) and options:
+            found[name] = options[0]
         elif type(old) is not int or type(new) is not int or is_configuration(value):
             continue
         elif type(value) is int and value == old and re.search(r"(size|dim|width|channels)$", name):
@@ -197,6 +206,9 @@ def _products(config: Any, given: dict[str, Any]) -> dict[str, Any]:
         found["qk_head_dim"] = sum(given[part] for part in parts)
     if type(old) is not int or type(new) is not int:
         return found
+    heads, width, times = (_setting(config, name) for name in ("num_heads", "head_dim", "expand"))
+    if all(type(n) is int for n in (heads, width, times)) and heads * width == times * old:
+        found["head_dim"] = times * new // given.get("num_heads", heads)
     for name, value in settings(config):
         if name == "pixel_shuffle_ratio" and "intermediate_size" in given:
             found["intermediate_size"] = round(new / value**2)

@@ -87,7 +87,7 @@ class Maker:
     def _makers(self, name: str) -> list[Callable[[torch.Generator], Inputs]]:
         """How an input may be made."""
         batch, length = self.batch, self.length
-        if name in ("input_ids", "decoder_input_ids"):
+        if name in ("input_ids", "decoder_input_ids", "qformer_input_ids"):
             vocabulary = int(self._first("vocab_size") or VOCABULARY)
             return [lambda g: {name: torch.randint(3, max(4, vocabulary - 20), (batch, length), generator=g)}]
         if name in ("pixel_values", "pixel_values_videos") and self._grid(name):
@@ -121,6 +121,8 @@ class Maker:
                 patch = self._first("patch_size") or 8
                 frames, pooled = self._first("num_frames") or 2, self._first("pooling_kernel_size") or 1
                 shapes = image_shapes(batch, image, patch if type(patch) is int else 8, frames, pooled)
+                if type(times := self._first("temporal_patch_size")) is int and type(patch) is int:
+                    shapes.append((batch, height // patch * (width // patch), times * image[0] * patch**2))
                 if "input_ids" not in self._accepted:  # networks that halve an image often need a larger one
                     shapes.append((batch, image[0], 4 * height, 4 * width))
                 return shapes
@@ -137,6 +139,9 @@ class Maker:
                     (batch, mel, lengths[0]),
                     (batch, lengths[0], mel),
                     *((batch, mel, n) for n in lengths[1:]),
+                    (batch, lengths[0], 128),
+                    (batch, lengths[0], 4 * mel),
+                    (batch, 1, lengths[0], mel),
                 ]
             case "hidden_states" if "grid_thw" in self._accepted:
                 return [(batch * 16, self._patch_width())]

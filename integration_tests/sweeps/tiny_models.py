@@ -83,11 +83,14 @@ def _model(model_type: str, make: Callable[[Any], Any]) -> nn.Module:
 
     try:
         config = make(CONFIG_MAPPING[model_type]())
+        config.architectures = config.architectures or []  # which of several classes: the first
         with torch.device("meta"):  # its size, before memory is taken
             parameters = sum(p.numel() for p in AutoModel.from_config(config).parameters())
         if parameters <= MOST_PARAMETERS:
             torch.manual_seed(0)
-            model: nn.Module = AutoModel.from_config(make(CONFIG_MAPPING[model_type]()))
+            config = make(CONFIG_MAPPING[model_type]())
+            config.architectures = config.architectures or []
+            model: nn.Module = AutoModel.from_config(config)
             return model.eval()
     except Exception as error:
         raise NotFitting(f"no model from the tiny configuration: {line_of(error, 120)}") from error
