@@ -75,6 +75,7 @@ _SCALED: dict[str, tuple[Callable[..., Any], int]] = {
     ),
     "largest of a row": (lambda x: torch.cat([F.max_pool1d(x, 3, 2, 1), nn.MaxPool1d(2)(x)], 2), 3),
     "chunks": (lambda x: _in_chunks(x, 64).square().sum(3) * _in_chunks(x, 4).sum(3), 3),
+    "counted chunks": (lambda x: _in_counted_chunks(x, 4).sum(3), 3),
     "pairs": (lambda x: F.pdist(x.flatten(0, 1)), 3),
     "one average": (lambda x: F.adaptive_avg_pool1d(x.transpose(1, 2), 1).flatten(1), 3),
     "positions": (lambda x: x * torch.arange(x.shape[2], 0, -1.0) + torch.arange(0.0, x.shape[2]), 3),
@@ -99,6 +100,12 @@ def _in_chunks(x: torch.Tensor, size: int) -> torch.Tensor:
     """Filled up to a multiple of ``size``, as models with a state by chunk do."""
     fill = (size - x.shape[-1] % size) % size
     return F.pad(x, (0, fill)).reshape(*x.shape[:-1], -1, size)
+
+
+def _in_counted_chunks(x: torch.Tensor, size: int) -> torch.Tensor:
+    """As models of sound count them: by a quotient of floats."""
+    count = math.ceil(x.shape[-1] / size)
+    return F.pad(x, (0, count * size - x.shape[-1])).reshape(*x.shape[:-1], count, size)
 
 
 def _convolved(x: torch.Tensor, kernel: torch.Tensor) -> torch.Tensor:

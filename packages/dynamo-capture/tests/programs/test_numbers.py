@@ -127,3 +127,20 @@ def test_numbers_across_a_break(same):
         return x + scale, scale * 2
 
     same(f, *[(X, 0.1 * k, k) for k in range(5)])
+
+
+def test_quotients_of_sizes_that_are_rounded(same):
+    def f(x, n):
+        found = math.ceil(n / 3), math.floor(n / 4), int(n / 5), math.trunc(n / 7), math.ceil((n - 1) / 1)
+        return x.new_zeros(found), found, math.ceil(n / 2.0), math.ceil(n / -3), int(-n / 3), round(n / 3)
+
+    same(f, *[(X, n) for n in (29, 30, 31, 32, 33, 34, 35)], eager=0)
+
+
+def test_quotients_of_large_numbers_are_rounded_as_floats_are(same):
+    def f(x, n):
+        return x + 1, math.ceil(n / 3), int(n / 7), math.floor(n / 2)
+
+    numbers = [*range(9, 14), 2**53 + 1, 3 * 2**58 + 1, 2**60 + 1, 2**62, -7, 0, 1]
+    same(f, *[(X, n) for n in numbers], eager=0)
+    assert math.ceil((3 * 2**58 + 1) / 3) != -(-(3 * 2**58 + 1) // 3)

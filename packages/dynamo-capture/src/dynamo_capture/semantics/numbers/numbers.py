@@ -22,7 +22,7 @@ from dynamo_capture.values import Const, SymValue, TensorMeta, TensorValue, Tupl
 from dynamo_capture.values.base import Context
 from dynamo_capture.values.tensors.floating import FormulaFloat, RuntimeFloat
 from fx_interface.signature import InputKind
-from fx_interface.symbols import Apply, Expr, IntLike, Relation, ShapeEnv, Symbol
+from fx_interface.symbols import Apply, Expr, IntLike, Relation, ShapeEnv, Symbol, floordiv, mod
 from fx_interface.tensor_spec import TensorSpec
 
 _APPLIED = {"floordiv": "//", "mod": "%", "min": "min", "max": "max"}
@@ -30,6 +30,9 @@ _TYPE_VARIES = frozenset({"**", "pow", "math.pow"})
 """Functions whose result may be of another type for other operands of the same types."""
 _SAME_INTEGER = frozenset({"int", "round", "math.floor", "math.ceil", "math.trunc"})
 """Functions that give an integer back as it is."""
+_ROUNDING_DOWN = frozenset({"int", "math.floor", "math.trunc"})
+_EXACT = 2**52
+"""Up to here the quotient of two integers, rounded to a float, is on the same side of every integer."""
 
 
 class Numbers:
@@ -59,9 +62,29 @@ class Numbers:
             return None
         if len(args) == 1 and name in _SAME_INTEGER and isinstance(args[0], SymValue):
             return args[0]
+        quotient = self._quotient(name, args[0]) if len(args) == 1 else None
+        if quotient is not None:
+            return quotient
         if name in ("min", "max") and not (len(args) > 1 and all(a.python_type() is float for a in args)):
             return None
         return self.compute(name, args)
+
+    def _quotient(self, name: str, value: Value) -> Value | None:
+        """``math.ceil(n / 8)``, ``math.floor(n / 8)`` or ``int(n / 8)`` of a size: one again; None elsewhere."""
+        known = value.formula if isinstance(value, FormulaFloat) and value.is_unread else None
+        if known is None or not (name == "math.ceil" or name in _ROUNDING_DOWN):
+            return None
+        operands = known.operands if known.symbol == "/" else ()
+        size = next((size for size, made in self._of_sizes.items() if operands and made is operands[0]), None)
+        divisor = operands[1].value if operands and operands[1].is_constant else None
+        if size is None or type(divisor) is not int or divisor <= 0:
+            return None
+        env = self._tx.env
+        if not (env.decide(Relation("<=", 0, size)) and env.decide(Relation("<=", size, _EXACT))):
+            return None
+        filled = size + mod(-size, divisor) if name == "math.ceil" else size
+        found = floordiv(filled, divisor)
+        return SymValue(found) if isinstance(found, Expr) else Const(found)
 
     def method(self, name: str, owner: Value, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
         """A method of a number, by the name that its class gives it; None as for ``call``."""
