@@ -1,6 +1,7 @@
 """Graph breaks inside ``with`` and ``try``, of the frame that breaks and of those that called it."""
 
 import contextlib
+import sys
 
 import pytest
 import torch
@@ -335,3 +336,22 @@ def test_raised_inside_autocast_leaves_it(same):
         return x @ x.T, torch.is_autocast_enabled("cpu")
 
     same(f, (X,), (-X,))
+
+
+def test_a_group_is_handled_in_a_handled_block_of_a_loop(same):
+    """What stands between the end of the group's handlers and what they pass on cannot raise."""
+
+    def f(x, log):
+        for _ in range(2):
+            try:
+                try:
+                    raise ExceptionGroup("drawn", [KeyError(1), ValueError(2)])
+                except* KeyError as group:
+                    print(end="")
+                    log.append(len(group.exceptions))
+            except Exception as error:
+                print(end="")
+                log.append(repr(error))
+        return x + 1, log, sys.exc_info()
+
+    same(f, (X, []))

@@ -154,23 +154,48 @@ def exits_of_handler(
 
 def _block(flow: ControlFlow, index: int, handled: int) -> tuple[set[int], set[int]]:
     """The instructions of the blocks, and those to which control goes from there without an exception."""
-    seen: set[tuple[int, int]] = set()
+    depths = _depths(flow)
+    outside = depths[index] - handled
+    seen: set[int] = set()
     leaving: set[int] = set()
-    pending = [(index, handled)]
+    pending = [index]
     while pending:
-        place = pending.pop()
-        if place in seen:
+        at = pending.pop()
+        if at in seen:
             continue
-        seen.add(place)
-        at, depth = place
-        handler, opname = flow.handlers[at], flow.instructions[at].opname
-        raises = handler is not None and opname not in _NEVER_RAISE
-        if raises and handler is not None and flow.instructions[handler].opname == "PUSH_EXC_INFO":
-            pending.append((handler, depth))
-        depth += _DEPTH_AFTER.get(opname, 0)
+        seen.add(at)
+        handler = flow.handlers[at]
+        if handler is not None and depths.get(handler, outside) > outside and _may_handle(flow, at, handler):
+            pending.append(handler)
         following = flow.successors[at]
-        if depth == 0:
+        if depths[at] + _DEPTH_AFTER.get(flow.instructions[at].opname, 0) == outside:
             leaving.update(following)
         else:
-            pending.extend((found, depth) for found in following)
-    return {at for at, _ in seen}, leaving
+            pending.extend(following)
+    return seen, leaving
+
+
+def _may_handle(flow: ControlFlow, at: int, handler: int) -> bool:
+    return (
+        flow.instructions[at].opname not in _NEVER_RAISE
+        and flow.instructions[handler].opname == "PUSH_EXC_INFO"
+    )
+
+
+def _depths(flow: ControlFlow) -> dict[int, int]:
+    """How many exceptions are handled where each instruction begins. Between a handler's end and the exception that it
+    passes on may stand what cannot raise, and seems to come to the next outer handler with more: the least holds."""
+    least = {0: 0}
+    pending = [0]
+    while pending:
+        at = pending.pop()
+        depth, opname, handler = least[at], flow.instructions[at].opname, flow.handlers[at]
+        after = max(0, depth + _DEPTH_AFTER.get(opname, 0))
+        reached = [(place, after) for place in flow.successors[at]]
+        if handler is not None and opname not in _NEVER_RAISE:
+            reached.append((handler, depth))
+        for place, found in reached:
+            if found < least.get(place, found + 1):
+                least[place] = found
+                pending.append(place)
+    return least
