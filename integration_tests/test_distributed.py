@@ -30,6 +30,7 @@ COLLECTIVES = {
     "what_ends_the_graph": None,
     "a_group_that_is_gone": None,
     "a_result_that_was_not_waited_for": None,
+    "arguments_that_wait": 1,
 }
 """The programs, and in how many graphs each is captured."""
 DATA_PARALLEL = {
@@ -53,6 +54,9 @@ DISTRIBUTED_TENSORS = {
     "questions": 3,
     "written_to": 1,
     "gradients_of_another_kind": None,
+    "losses_in_parts": 2,
+    "plain_tensors_taken_for_whole_ones": None,
+    "parts_of_parameters": 1,
     "tensor_parallel": 1,
     "sequence_parallel": 1,
     "what_ends_the_graph": None,

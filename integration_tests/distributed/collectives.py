@@ -342,3 +342,27 @@ def a_result_that_was_not_waited_for(rank: int) -> Mapping[str, Any]:
     pending = functional.all_reduce(rows()(0)[0], "sum", world())
     expected = function(functional.all_reduce(rows()(0)[0], "sum", world()))
     return {"wrong": differences(fxstack.compile(function)(pending), expected)}
+
+
+@program
+def arguments_that_wait(rank: int) -> Mapping[str, Any]:
+    """They are waited for where they are read, and what shows one goes on waiting."""
+
+    def function(x: Tensor, w: Tensor) -> tuple[Tensor, ...]:
+        y = w.sin() @ w
+        return y + x, x.view(-1), (w * x).sum()
+
+    def make(call: int) -> Sequence[Tensor]:
+        return functional.all_reduce(rows(3)(call)[0], "sum", world()), torch.ones(3, 3).requires_grad_()
+
+    found = compared(function, make)
+    compiled = fxstack.compile(function)
+    pairs = []
+    for run in (function, compiled):
+        x, w = make(2)
+        sum_, shown, total = run(x, w)
+        total.backward()
+        pairs.append((w.grad, type(shown).__name__, x.completed, type(sum_).__name__))  # type: ignore[attr-defined]
+    wrong = differences(pairs[1][0], pairs[0][0], 1e-5)
+    wrong += [] if pairs[0][1:] == pairs[1][1:] else [f"{pairs[1][1:]} for {pairs[0][1:]}"]
+    return {"wrong": [*found["wrong"], *wrong], "graphs": found["graphs"]}

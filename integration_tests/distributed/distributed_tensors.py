@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -13,11 +14,12 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
 from torch.distributed.tensor import DTensor, Partial, Placement, Replicate, Shard, distribute_tensor
+from torch.distributed.tensor.experimental import implicit_replication
 from torch.distributed.tensor.parallel import (
     ColwiseParallel,
     PrepareModuleInput,
     RowwiseParallel,
-    SequenceParallel,
+    loss_parallel,
     parallelize_module,
 )
 
@@ -25,6 +27,7 @@ import fxstack
 from dynamo_capture.foundation import errors as fxstack_errors
 from dynamo_capture.runtime.replayed_operations import Replayed
 from integration_tests.distributed.comparing import Counting, differences
+from integration_tests.distributed.parallel_models import SEQUENCE, TENSOR, Model
 
 warnings.simplefilter("ignore")
 PROGRAMS: dict[str, Callable[[int], Mapping[str, Any]]] = {}
@@ -227,60 +230,6 @@ def gradients_of_another_kind(rank: int) -> Mapping[str, Any]:
     return {"wrong": [w for pair in zip(found[1], found[0], strict=True) for w in unlike(*pair)]}
 
 
-class Block(nn.Module):
-    """A layer of a transformer."""
-
-    def __init__(self, size: int = 8, heads: int = 2) -> None:
-        super().__init__()
-        self.heads = heads
-        self.first, self.second = nn.LayerNorm(size), nn.LayerNorm(size)
-        self.query, self.key, self.value, self.out = (nn.Linear(size, size, bias=False) for _ in range(4))
-        self.up, self.down = nn.Linear(size, 2 * size), nn.Linear(2 * size, size)
-
-    def forward(self, x: Tensor) -> Tensor:
-        y = self.first(x)
-        q, k, v = (
-            part(y).unflatten(-1, (-1, 4)).transpose(1, 2) for part in (self.query, self.key, self.value)
-        )
-        y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
-        x = x + self.out(y.transpose(1, 2).flatten(2))
-        return x + self.down(F.gelu(self.up(self.second(x))))
-
-
-class Model(nn.Module):
-    """A small language model."""
-
-    def __init__(self, blocks: int) -> None:
-        super().__init__()
-        self.embedding = nn.Embedding(16, 8)
-        self.blocks = nn.Sequential(*(Block() for _ in range(blocks)))
-        self.head = nn.Linear(8, 16)
-
-    def forward(self, tokens: Tensor) -> Any:
-        return self.head(self.blocks(self.embedding(tokens)))
-
-
-TENSOR = {
-    "query": ColwiseParallel(),
-    "key": ColwiseParallel(),
-    "value": ColwiseParallel(),
-    "out": RowwiseParallel(),
-    "up": ColwiseParallel(),
-    "down": RowwiseParallel(),
-}
-SEQUENCE = {
-    **TENSOR,
-    "first": SequenceParallel(),
-    "second": SequenceParallel(),
-    "query": ColwiseParallel(input_layouts=Shard(1)),
-    "key": ColwiseParallel(input_layouts=Shard(1)),
-    "value": ColwiseParallel(input_layouts=Shard(1)),
-    "out": RowwiseParallel(output_layouts=Shard(1), use_local_output=False),
-    "up": ColwiseParallel(input_layouts=Shard(1)),
-    "down": RowwiseParallel(output_layouts=Shard(1), use_local_output=False),
-}
-
-
 def modules(blocks: int, block: Mapping[str, Any], whole: Mapping[str, Any]) -> Mapping[str, Any]:
     """Training of a parallelized model."""
     counting = Counting()
@@ -305,6 +254,69 @@ def modules(blocks: int, block: Mapping[str, Any], whole: Mapping[str, Any]) -> 
         for p, q in zip(eager.parameters(), model.parameters(), strict=True):
             wrong += unlike(q.grad, p.grad) + unlike(q.detach(), p.detach())
     return {"wrong": wrong, "graphs": len(counting.graphs)}
+
+
+@program
+def losses_in_parts(rank: int) -> Mapping[str, Any]:
+    """Logits that lie apart by class, in and around the compiled function; outside of the block another version."""
+
+    def inside(x: DTensor, t: DTensor) -> DTensor:
+        with loss_parallel():
+            return F.cross_entropy(x * 2, t)
+
+    def target() -> DTensor:
+        return distribute_tensor(torch.arange(6) % 4, mesh(), [Replicate()])
+
+    counting = Counting()
+    around = fxstack.compile(F.cross_entropy, backend=counting, fullgraph=True)
+    wrong, again = [], fxstack.compile(inside)
+    for block in (loss_parallel, loss_parallel, contextlib.nullcontext):
+        found = []
+        for run in (F.cross_entropy, around):
+            x = spread((6, 4), Shard(1), grad=True)
+            with block():
+                loss = run(x, target())
+                loss.backward()
+            found.append((loss, x.grad))
+        wrong += [w for pair in zip(found[1], found[0], strict=True) for w in unlike(*pair)]
+        x = spread((6, 4), Shard(1))
+        wrong += unlike(again(x, target()), inside(x, target()))
+    return {"wrong": wrong, "graphs": len(counting.graphs)}
+
+
+@program
+def plain_tensors_taken_for_whole_ones(rank: int) -> Mapping[str, Any]:
+    def function(x: DTensor, y: Tensor) -> Any:
+        return x + y
+
+    compiled = fxstack.compile(function)
+    x, y = spread((4, 4), Shard(0)), plain(4, 4)
+    with implicit_replication():
+        wrong = unlike(compiled(x, y), function(x, y))
+    try:
+        compiled(x, y)
+        wrong.append("no error is raised")
+    except RuntimeError as error:
+        wrong += [] if "mixed torch.Tensor and DTensor" in str(error) else [str(error)]
+    return {"wrong": wrong}
+
+
+@program
+def parts_of_parameters(rank: int) -> Mapping[str, Any]:
+    """They are parameters themselves."""
+
+    def function(w: nn.Parameter) -> Tensor:
+        part = w.to_local()  # type: ignore[operator]
+        return part * (2 if isinstance(part, nn.Parameter) else 3)
+
+    found = trained(function, lambda: (nn.Parameter(spread((4, 4), Shard(0))),))
+    wrong = list(found["wrong"])
+    with torch.no_grad():
+        w = nn.Parameter(spread((4, 4), Shard(0)))
+        part = fxstack.compile(lambda w: w.to_local(), fullgraph=True)(w)
+    wrong += [] if isinstance(part, nn.Parameter) else ["a part that is no parameter"]
+    wrong += [] if part.data_ptr() == w._local_tensor.data_ptr() else ["a copy"]
+    return {"wrong": wrong, "graphs": found["graphs"]}
 
 
 @program

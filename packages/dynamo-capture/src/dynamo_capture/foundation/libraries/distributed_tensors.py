@@ -22,6 +22,12 @@ def is_distributed(cls: type) -> bool:
     return cls.__name__ == "DTensor" and cls is distributed_class()
 
 
+def is_waiting(cls: type) -> bool:
+    """Whether a class of tensors is that of results of collectives which are waited for when they are read."""
+    module = sys.modules.get("torch.distributed._functional_collectives")
+    return cls.__name__ == "AsyncCollectiveTensor" and cls is getattr(module, "AsyncCollectiveTensor", None)
+
+
 def is_placement(cls: type) -> bool:
     """Whether objects of a class say how a tensor lies in one dimension of a mesh, and do not change."""
     if cls.__module__ != _PLACEMENTS:

@@ -18,10 +18,19 @@ from dynamo_capture.foundation.libraries.distributed_tensors import is_distribut
 from dynamo_capture.semantics.tensor_subclasses.distributed import is_of_inference, is_torchs_to_do, value_of
 from dynamo_capture.shapes import SpecTensor
 from dynamo_capture.shapes.irregular import is_view, written_by
-from dynamo_capture.values import Const, DictValue, ListValue, TensorValue, TupleValue, Value, size_value
+from dynamo_capture.values import (
+    TRUE,
+    Const,
+    DictValue,
+    ListValue,
+    TensorValue,
+    TupleValue,
+    Value,
+    size_value,
+)
 from dynamo_capture.values.base import Context
 from dynamo_capture.values.structures import sequence_leaves
-from dynamo_capture.values.tensors.wrapper import WrapperValue, add_classes, dispatches
+from dynamo_capture.values.tensors.wrapper import IS_PARAMETER, WrapperValue, add_classes, dispatches
 from fx_interface.errors import UnbackedSymbolError, UnsupportedProgramError
 
 _SIGNALS = (GraphBreak, UserRaise, NotConstant, DataDependent, UnbackedSymbolError, UnsupportedProgramError)
@@ -99,6 +108,8 @@ class TakenApart:
                     raise GraphBreak(
                         "CAP249", "torch makes a tensor of its own of one that dispatches in Python"
                     )
+                if IS_PARAMETER in vars(real) and not isinstance(known, WrapperValue):
+                    known.set_attr(self._tx, IS_PARAMETER, TRUE)  # the part of one is one
                 return known
             case torch.SymInt():
                 return size_value(self._tx.env.simplify(real.node.value))

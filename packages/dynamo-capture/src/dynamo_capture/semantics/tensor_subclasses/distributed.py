@@ -20,11 +20,13 @@ from dynamo_capture.foundation.libraries.distributed_tensors import (
     is_distributed,
     is_fake,
     is_mesh,
+    is_waiting,
 )
+from dynamo_capture.guard_kinds.distributed_state import distributed_state
 from dynamo_capture.values import Const, ObjectValue, TensorMeta, TensorValue, Value
 from dynamo_capture.values.base import Context
-from dynamo_capture.values.tensors.wrapper import WrapperValue
-from fx_interface.source import AttrSource, Source
+from dynamo_capture.values.tensors.wrapper import IS_PARAMETER, WrapperValue
+from fx_interface.source import AttrSource, InstanceDictSource, Source
 from fx_interface.tensor_spec import TensorSpec
 
 _FACTS = ("placements", "tensor_meta", "shard_order", "use_strided_shard_as_shard_order")
@@ -33,14 +35,17 @@ _FACTS = ("placements", "tensor_meta", "shard_order", "use_strided_shard_as_shar
 
 def read_distributed(tx: Context, made: WrapperValue, real: Any, source: Source) -> None:
     """What an existing one holds: its part is an input of the graph, how it is spread stays as it is."""
+    tx.guards.add(distributed_state())
     spec, place = real._spec, AttrSource(source, "_spec")
     tx.guards.type_is(place, type(spec))
     tx.guards.is_object(AttrSource(place, "mesh"), spec.mesh)
     for name in _FACTS:
         tx.guards.equals(AttrSource(place, name), getattr(spec, name))
+    attributes = InstanceDictSource(source)
+    (tx.guards.present if IS_PARAMETER in vars(real) else tx.guards.absent)(attributes, IS_PARAMETER)
     if any(not isinstance(size, int) for size in made.meta.spec.sizes):
         raise GraphBreak("CAP249", f"{source}, a distributed tensor of sizes that vary")
-    local = tx.force(tx.wrap(real._local_tensor, AttrSource(source, "_local_tensor")))
+    local = part_of(tx, real._local_tensor, AttrSource(source, "_local_tensor"))
     if type(local) is not TensorValue or local.meta.cls is not torch.Tensor:
         raise GraphBreak("CAP249", f"{source}, a distributed tensor of {local.describe()}")
     made.attrs = {"_local_tensor": _of_fixed_sizes(tx, local), "_spec": Const(copy.copy(spec))}
@@ -112,6 +117,15 @@ def _tensors(values: Any) -> Any:
             yield value
         elif isinstance(value, (list, tuple)):
             yield from _tensors(value)
+
+
+def part_of(tx: Context, real: Any, source: Source) -> Value:
+    """What this process has of an existing one. A collective that it waits for is waited for."""
+    local = tx.force(tx.wrap(real, source))
+    if is_waiting(local.python_type()):
+        made: Value = tx.force(local.get_attr(tx, "trigger_wait").call(tx, [], {}))
+        return made
+    return local
 
 
 def plain_argument(tx: Context, value: Value) -> Value:

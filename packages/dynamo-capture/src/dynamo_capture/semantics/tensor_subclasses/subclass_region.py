@@ -140,7 +140,7 @@ class Stretch:
             made = value
         else:
             made = WrapperValue(meta)
-            made.plain = value
+            made.plain, made.attrs = value, value.attrs
             self._apart.stands_for(self._apart.stand_in(value), made)
         self._members[id(made)] = made
         return made

@@ -12,7 +12,7 @@ from torch._ops import OpOverload
 import fx_guards
 from dynamo_capture.foundation.class_members import has_member
 from dynamo_capture.foundation.errors import GraphBreak
-from dynamo_capture.foundation.libraries.distributed_tensors import is_distributed
+from dynamo_capture.foundation.libraries.distributed_tensors import is_distributed, is_waiting
 from dynamo_capture.graph.region_body import Body
 from dynamo_capture.semantics.attributes.lookup import ABSENT
 from dynamo_capture.semantics.modes.modes import set_grad
@@ -38,7 +38,7 @@ _IN_DISPATCH = ("__torch_dispatch__", "__getattribute__", "__getattr__", "__seta
 def existing(tx: Context, real: torch.Tensor, source: Source) -> WrapperValue | None:
     """An existing tensor whose class dispatches, and is none of torch's machinery."""
     kind = type(real)
-    if not dispatches(kind) or (is_of_torch(kind) and not is_distributed(kind)):
+    if not dispatches(kind) or (is_of_torch(kind) and not (is_distributed(kind) or is_waiting(kind))):
         return None
     refusal = _refusal(real)
     if refusal is not None:

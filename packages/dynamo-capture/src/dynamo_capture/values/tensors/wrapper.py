@@ -16,6 +16,8 @@ from dynamo_capture.values.base import Context, Value
 from dynamo_capture.values.tensors.tensor import TensorMeta, TensorValue
 from fx_interface.source import Source
 
+IS_PARAMETER = "_is_param"
+"""The attribute by which torch knows a parameter of a class that is not its own."""
 _SERIALS = itertools.count()
 
 
@@ -89,6 +91,8 @@ class WrapperValue(TensorValue):
         """A distributed tensor of this form, of which ``local`` is the part."""
         spec, meta = (self.attrs or {})["_spec"].as_constant(), self.meta
         made = new_distributed(meta.cls, local, spec, meta.requires_grad)
+        if self.real is not None and IS_PARAMETER in vars(self.real):
+            setattr(made, IS_PARAMETER, True)
         if meta.requires_grad and not meta.is_leaf:
             with torch.enable_grad():
                 made = _Grown.apply(made)  # type: ignore[no-untyped-call]

@@ -17,6 +17,7 @@ from dynamo_capture.semantics.registry import handles
 from dynamo_capture.values import Const, ObjectValue, OpaqueValue, OpenText, TensorValue, Value, boolean
 from dynamo_capture.values.base import Context
 from dynamo_capture.values.opaque import WeakProxy
+from dynamo_capture.values.tensors.wrapper import IS_PARAMETER
 
 _CLASS: Any = vars(object)["__class__"]
 _LEGACY_CLASS: Any = type(torch.FloatTensor)
@@ -81,8 +82,11 @@ def _answer(tx: Context, value: Value, cls: type, wanted: Any) -> bool:
             return tx.fold(lambda: isinstance(value.real, wanted))
         if isinstance(wanted, _LEGACY_CLASS):
             return _is_legacy_instance(value, wanted)
-        sample = torch.empty(0, device="cpu")
-        return tx.fold(lambda: isinstance(sample if cls is torch.Tensor else sample.as_subclass(cls), wanted))
+        plain = torch.empty(0, device="cpu")
+        sample = plain if cls is torch.Tensor else plain.as_subclass(cls)
+        if IS_PARAMETER in (value.attrs or ()):
+            setattr(sample, IS_PARAMETER, tx.constant((value.attrs or {})[IS_PARAMETER]))
+        return tx.fold(lambda: isinstance(sample, wanted))
     return tx.fold(lambda: issubclass(cls, wanted))
 
 

@@ -10,6 +10,7 @@ import torch
 
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.foundation.known_objects import in_c
+from dynamo_capture.guard_kinds.distributed_state import distributed_state
 from dynamo_capture.semantics.declared import handles_loaded
 from dynamo_capture.semantics.registry import Handler, handles
 from dynamo_capture.semantics.tensor_subclasses.distributed import plain_argument
@@ -35,6 +36,7 @@ def _operation(name: str, takes_mesh: bool) -> Handler:
         options = {key: plain_argument(tx, value) for key, value in kwargs.items()}
         if takes_mesh and is_none(given[1] if len(given) > 1 else options.get("device_mesh", NONE)):
             raise GraphBreak("CAP249", "a distributed tensor is made over the mesh of a block")
+        tx.guards.add(distributed_state())
         function = operator.attrgetter(name)(sys.modules[_API])
         return by_library(tx, function, given, options)
 
@@ -75,3 +77,20 @@ for _name, _takes_mesh in _OPERATIONS.items():
     handles_loaded(_API, _name)(_operation(_name, _takes_mesh))
 for _name in ("Shard", "Replicate", "Partial"):
     handles_loaded(_PLACEMENTS, _name)(_placement(_name))
+
+
+def _handlers_change(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """What ``loss_parallel`` does; torch's dispatch has to see it."""
+    raise GraphBreak("CAP249", "operators of distributed tensors get handlers of their own, or lose them")
+
+
+for _name in ("_enable_custom_loss_ops", "_disable_custom_loss_ops"):
+    handles_loaded("torch.distributed.tensor.parallel.loss", _name)(_handlers_change)
+
+
+@handles_loaded("torch.distributed._functional_collectives", "_is_view_op")
+def is_view(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """What a tensor that waits asks about an operator, so as not to wait for it."""
+    module = sys.modules["torch.distributed._functional_collectives"]
+    made: Value = tx.calls.call_folded(module._is_view_op, args, kwargs)
+    return made
