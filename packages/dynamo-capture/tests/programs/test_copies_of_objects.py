@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 
+import pytest
 import torch
 
 X = torch.arange(6.0)
@@ -71,3 +72,62 @@ def test_objects_with_an_answer_for_everything(same):
                 return log, str(error)
 
         same(guessed, (X,))
+
+
+class Sharing:
+    """Copies itself, handing on what has been copied."""
+
+    def __init__(self, shared, noting):
+        self.one = self.two = shared
+        self.noting = noting
+
+    def __deepcopy__(self, memo):
+        copied = Sharing(None, self.noting)
+        if self.noting:
+            memo[id(self)] = copied
+        copied.one = copy.deepcopy(self.one, memo)
+        copied.two = copy.deepcopy(self.two, memo=memo)
+        copied.seen = id(self) in memo, memo.get(id(self)) is copied
+        return copied
+
+
+@pytest.mark.parametrize("noting", [True, False])
+def test_copies_of_what_is_shared_are_shared(same, noting):
+    def f(x, o):
+        held = [o, o.one, o]
+        copied = copy.deepcopy(held)
+        first, second, third = copied
+        return x + 1, first is third, first.one is first.two, second is first.one, first.seen
+
+    same(f, (X, Sharing([1], noting)), graphs=1, eager=0)
+
+
+def test_an_object_that_holds_itself(same):
+    def f(x, o):
+        o.one.append(o)
+        copied = copy.deepcopy(o)
+        return x + 1, copied.one[-1] is copied, len(copied.two)
+
+    same(f, (X, Sharing([1], True)))
+
+
+def test_a_memo_of_the_program(same):
+    def f(x):
+        held, memo = [1], {}
+        one, two = copy.deepcopy(held, memo), copy.deepcopy(held, memo)
+        return x + 1, one is two, len(memo)
+
+    same(f, (X,))
+
+
+def test_a_memo_that_is_asked_for_more(same):
+    class Counting(Sharing):
+        def __deepcopy__(self, memo):
+            copied = Counting(copy.deepcopy(self.one, memo), False)
+            copied.count = len(memo)
+            return copied
+
+    def f(x, o):
+        return x + 1, copy.deepcopy(o).count
+
+    same(f, (X, Counting([1], False)))

@@ -27,13 +27,12 @@ from dynamo_capture.values import (
     TensorValue,
     TupleValue,
     Value,
+    is_none,
     is_opaque,
 )
 from dynamo_capture.values.base import Context
+from dynamo_capture.values.containers.deep_copy_memo import DeepCopyMemo
 from dynamo_capture.values.objects.instance_dict import InstanceDictValue
-
-_Memo = dict[int | tuple[str, int], Value]
-"""The copies of objects, by identity, and for each memory the tensor that was copied."""
 
 
 @handles(copy.copy)
@@ -84,16 +83,22 @@ def _copy_of_tuple(value: TupleValue) -> Value:
 
 @handles(copy.deepcopy)
 def deep_copy(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    return _deep_copy(tx, args[0], {})
+    value = args[0] if args else kwargs["x"]
+    memo = args[1] if len(args) > 1 else kwargs.get("memo")
+    if memo is None or is_none(memo):
+        memo = DeepCopyMemo()
+    elif not isinstance(memo, DeepCopyMemo):
+        raise GraphBreak("CAP230", "copy.deepcopy() with a memo of the program's own")
+    return _deep_copy(tx, value, memo)
 
 
-def _deep_copy(tx: Context, value: Value, memo: _Memo) -> Value:
+def _deep_copy(tx: Context, value: Value, memo: DeepCopyMemo) -> Value:
     """A deep copy of what consists of constants, containers and plain objects."""
     if isinstance(value, Lazy):
         if value.real is None or type(value.real) in (bool, int, float, str):
             return value
         value = tx.force(value)
-    known = memo.get(id(value))
+    known = memo.copy_of(value)
     if known is not None:
         return known
     match value:
@@ -108,13 +113,17 @@ def _deep_copy(tx: Context, value: Value, memo: _Memo) -> Value:
             )
             return value if is_same else TupleValue(items, value.cls)
         case ListValue():
-            memo[id(value)] = made_list = value.like([])
+            made_list = value.like([])
+            memo.note(value, made_list)
             made_list.items = [_deep_copy(tx, item, memo) for item in value.items]
             return made_list
         case SetValue():
-            return tx.calls.set_of([_deep_copy(tx, v, memo) for v in value.unpack(tx)], value.cls)
+            made_set = tx.calls.set_of([_deep_copy(tx, v, memo) for v in value.unpack(tx)], value.cls)
+            memo.note(value, made_set)
+            return made_set
         case DictValue():
-            memo[id(value)] = made_dict = DictValue({}, value.cls)
+            made_dict = DictValue({}, value.cls)
+            memo.note(value, made_dict)
             made_dict.factory = value.factory
             for key, (name, item) in value.all_entries(tx).items():
                 copied = _deep_copy(tx, name, memo)
@@ -122,19 +131,20 @@ def _deep_copy(tx: Context, value: Value, memo: _Memo) -> Value:
                 made_dict.all_entries(tx)[place] = [copied, _deep_copy(tx, item, memo)]
             return made_dict
         case TensorValue() if _is_plain_tensor(value):
-            if memo.setdefault(_memory(value), value) is not value:
+            if memo.memories.setdefault(_memory(value), value) is not value:
                 raise GraphBreak("CAP230", "copy.deepcopy() of tensors that share memory")
-            memo[id(value)] = clone = value.call_method(tx, "clone", [], {})
+            clone = value.call_method(tx, "clone", [], {})
+            memo.note(value, clone)
             return clone
         case ObjectValue() if value.base is None:
             return _deep_copy_object(tx, value, memo)
     raise GraphBreak("CAP230", f"copy.deepcopy() of {value.describe()}")
 
 
-def _memory(value: TensorValue) -> tuple[str, int]:
+def _memory(value: TensorValue) -> int:
     """What tells whose memory a tensor shows."""
     real = value.memory.real
-    return "memory of", id(value.memory) if real is None else real.untyped_storage()._cdata
+    return id(value.memory) if real is None else real.untyped_storage()._cdata
 
 
 _OF_OBJECTS = ("__reduce_ex__", "__reduce__", "__getstate__", "__setstate__", "__new__")
@@ -209,14 +219,16 @@ def _is_plain_tensor(value: TensorValue) -> bool:
     )
 
 
-def _deep_copy_object(tx: Context, value: ObjectValue, memo: _Memo) -> Value:
+def _deep_copy_object(tx: Context, value: ObjectValue, memo: DeepCopyMemo) -> Value:
     tx.attributes.guard_type(value)
     custom = tx.attributes.in_class(value.cls, "__deepcopy__")
     if isinstance(custom, types.FunctionType):
-        memo[id(value)] = copied = tx.inliner.call_function(Const(custom), [value, DictValue({})], {})
+        copied = tx.inliner.call_function(Const(custom), [value, memo], {})
+        memo.note(value, copied)
         return copied
     if not (_copies_by_dict(tx, value.cls) and _answers_as_its_class(tx, value, "__deepcopy__")):
         raise GraphBreak("CAP230", f"copy.deepcopy() of {value.describe()}")
-    memo[id(value)] = made = ObjectValue(value.cls)
+    made = ObjectValue(value.cls)
+    memo.note(value, made)
     _fill(tx, made, {name: _deep_copy(tx, item, memo) for name, item in _members(tx, value).items()})
     return made
