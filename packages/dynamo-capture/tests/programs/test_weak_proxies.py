@@ -139,3 +139,16 @@ def test_what_a_proxy_stands_for_changes_and_dies(forward):
     for run in (program, fast):
         with pytest.raises(ReferenceError):
             run(torch.ones(2), holder)
+
+
+def test_what_is_missing_is_missing_in_what_a_proxy_stands_for(forward):
+    def f(x, proxy):
+        x = x + 1
+        try:
+            return proxy.missing, x
+        except AttributeError as error:
+            return error.name, type(error.obj).__name__, str(error), x
+
+    owner = Owner(1)
+    fast = optimize(forward, fullgraph=True)(f)
+    assert fast(torch.ones(2), weakref.proxy(owner))[:2] == ("missing", "Owner")

@@ -59,7 +59,7 @@ class WeakProxy(OpaqueValue):
         self.referent = referent
 
     def get_attr(self, tx: Context, name: str) -> Value:
-        return self.referent.get_attr(tx, name)
+        return tx.attribute(self.referent, name)  # an AttributeError is about what the proxy stands for
 
     def set_attr(self, tx: Context, name: str, value: Value) -> None:
         self.referent.set_attr(tx, name, value)
