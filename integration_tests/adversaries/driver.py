@@ -136,6 +136,8 @@ def _have_warned() -> None:
         float(torch.ones(1, requires_grad=True))
         number, row = torch.ones(()), torch.ones(1)
         _ = number.mT, number.mH, number.H, number.adjoint(), number.T, row.T
+        with contextlib.suppress(TypeError):
+            _ = row <= type("OfTensors", (torch.Tensor,), {})  # whose method seems to be a plain one
 
 
 def _judged(judge: Compare, name: str, backend: str, source: str) -> list[str]:
