@@ -61,6 +61,6 @@ PROGRAMS = (
     Program("torchdiffeq, rk4", rk4, NEEDS),
     Program("torchdiffeq, dopri5", dopri5, NEEDS, 22, 24),
     Program("torchdiffeq, dopri5 over a compiled field", dopri5_of_field, NEEDS, 2),
-    Program("torchdiffeq, adjoint of rk4", adjoint, NEEDS, 15, 16),
+    Program("torchdiffeq, adjoint of rk4", adjoint, NEEDS),
     Program("torchdiffeq, adjoint over a compiled field", adjoint_of_field, NEEDS, 2),
 )
