@@ -175,3 +175,34 @@ def test_in_a_comparison_of_a_chosen_tensor_decides(same):
         return z + 1 if max(x, y) > z else z - 1
 
     same(f, *ORDERS)
+
+
+def test_under_function_transforms_torch_decides(same):
+    def batches(x, y):
+        return torch.func.vmap(lambda a, b: max(a, b) * 2)(x, y)
+
+    def gradients(x, y):
+        return torch.func.grad(lambda a, b: (max(a, b) * a).sum(), argnums=(0, 1))(x, y)
+
+    same(batches, (A, B))
+    for x, y, _ in ORDERS[:4]:
+        same(gradients, (x, y))
+
+
+def test_in_a_backward_that_may_be_differentiated(same):
+    class Larger(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            ctx.save_for_backward(x, y)
+            return max(x, y) * 1
+
+        @staticmethod
+        def backward(ctx, gradient):
+            x, y = ctx.saved_tensors
+            return gradient * max(x, y), gradient
+
+    def f(x, y):
+        return Larger.apply(x, y) * 2
+
+    for x, y, _ in ORDERS[:4]:
+        same(f, (x.clone().requires_grad_(), y.clone().requires_grad_()), (x, y))

@@ -167,6 +167,11 @@ class GraphOutput:
         return False
 
     @property
+    def is_transformed(self) -> bool:
+        """Whether it is inside of a function that a function transform is applied to."""
+        return False
+
+    @property
     def changes_modes(self) -> bool:
         """Whether a node changes a mode of torch, here or in a region."""
         here = any(node.op == "call_function" and node.target in CHANGING for node in self.graph.nodes)

@@ -50,6 +50,10 @@ class Body(GraphOutput):
     def may_be_recorded(self) -> bool:
         return (self.derives is not None and not self.once) or self.parent.may_be_recorded
 
+    @property
+    def is_transformed(self) -> bool:
+        return self.parent.is_transformed
+
     def parameter(self, name: str, spec: ValueSpec) -> Node:
         """A placeholder that the region's target fills itself; those stand before what is lifted."""
         assert not self.lifted, "parameters come before anything is lifted"

@@ -22,6 +22,10 @@ class TransformBody(Body):
     may_write = False
     """Whether it may write to parameters after all: who traces it sees to those."""
 
+    @property
+    def is_transformed(self) -> bool:
+        return True
+
     def write(self, written: Sequence[WrittenTensor], lasting: Sequence[WrittenTensor] = ()) -> None:
         super().write(written, lasting)
         if not self.may_write and any(tensor.memory.node in self.parameters for tensor in written):

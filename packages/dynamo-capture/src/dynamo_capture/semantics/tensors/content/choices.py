@@ -60,7 +60,7 @@ def choose(tx: Context, condition: Value, yes: Value, no: Value) -> Value | None
     """``yes if condition else no``; None where the condition's content decides in another way, or can be known."""
     if not isinstance(condition, TensorValue) or not is_open(condition) or tx.tensors.modes:
         return None
-    if tx.tensors.followed.of(condition) is not None:
+    if tx.output.is_transformed or tx.output.may_be_recorded or tx.tensors.followed.of(condition) is not None:
         return None
     if yes is no:
         return yes
