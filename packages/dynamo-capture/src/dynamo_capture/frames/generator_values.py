@@ -58,7 +58,7 @@ class GeneratorValue(IteratorValue):
             raise tx.raises(ValueError, "generator already executing")
         if self.finished:
             raise IteratorStop
-        if not (self.started or (isinstance(value, Const) and value.value is None)):
+        if not (self.started or value.stands_for(None)):
             raise tx.raises(TypeError, "can't send non-None value to a just-started generator")
         self.frame.stack.append(value)
         self.started = True
@@ -199,11 +199,11 @@ def _throw_into(tx: Context, receiver: Value, exception: Value) -> Value:
 def _thrown(tx: Context, args: list[Value]) -> Value:
     """The exception that ``throw(exception)`` or ``throw(class, value, traceback)`` means."""
     first = args[0]
-    if isinstance(first, Const) and isinstance(first.value, type):
+    if (cls := first.known_class()) is not None:
         given = args[1] if len(args) > 1 else Const(None)
-        if issubclass(given.python_type(), first.value):
+        if issubclass(given.python_type(), cls):
             return given
-        empty = isinstance(given, Const) and given.value is None
+        empty = given.stands_for(None)
         parts = given.unpack(tx) if issubclass(given.python_type(), tuple) else [] if empty else [given]
         first = first.call(tx, parts, {})
     if not issubclass(first.python_type(), BaseException):

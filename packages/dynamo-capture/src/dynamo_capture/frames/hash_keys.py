@@ -17,7 +17,6 @@ from dynamo_capture.values import (
     ObjectValue,
     SetValue,
     SliceValue,
-    SymValue,
     TextValue,
     TupleValue,
     Value,
@@ -31,8 +30,8 @@ def hash_key(tx: Context, value: Value) -> Any:
     if isinstance(value, Const):
         tx.fold(lambda: hash(value.value))
         return value.value
-    if isinstance(value, SymValue):
-        return value.specialize(tx)
+    if value.expr is not None:
+        return tx.env.specialize(value.expr)
     try:
         constant = tx.settled(value).as_constant()
     except NotConstant:

@@ -14,7 +14,7 @@ from dynamo_capture.bytecode import ResumeCodes
 from dynamo_capture.frames.frame import Frame
 from dynamo_capture.session.session import Session
 from dynamo_capture.session.specialization import SizeHistory
-from dynamo_capture.values import SymValue, TensorValue
+from dynamo_capture.values import TensorValue
 from dynamo_capture.values.base import Context
 from fx_interface.source import LocalSource
 from fx_interface.symbols import Expr
@@ -26,7 +26,7 @@ def note(session: Session, tx: Context, frames: Sequence[Frame]) -> None:
         original = tx.resumes.original(frame.code)
         known = session.varying.setdefault(id(original), (original, {}))[1]
         for name, value in frame.variables.items():
-            if isinstance(value, SymValue) and tx.env.is_from_data(value.expr):
+            if value.expr is not None and tx.env.is_from_data(value.expr):
                 known[name] = None
             elif isinstance(value, TensorValue) and not value.meta.spec.is_static:
                 sizes = value.meta.spec.sizes

@@ -65,8 +65,8 @@ def _of_call(caller: Frame, step: Step) -> Answer:
         name, finish = known
         codes = _special(caller.operands[0], name)
         return Answer(codes, suspension.answered, (Const(finish),)) if finish else Answer(codes)
-    if isinstance(function, Const) and isinstance(function.value, type):
-        codes = _codes_of(getattr(function.value, "__init__", None))
+    if (cls := function.known_class()) is not None:
+        codes = _codes_of(getattr(cls, "__init__", None))
         return (
             Answer(codes, suspension.answered, (Const(suspension.instance), caller.made))
             if caller.made is not None

@@ -39,7 +39,7 @@ from dynamo_capture.values.objects.instances import IndexIterator, ObjectIterato
 from dynamo_capture.values.opaque import OpaqueValue
 from dynamo_capture.values.partial import KeyValue, PartialValue
 from dynamo_capture.values.sequence_iterator import SequenceIterator
-from dynamo_capture.values.tensors.tensor import TensorMeta, TensorValue
+from dynamo_capture.values.tensors.tensor import TensorMeta, TensorValue, are_tensors, one_tensor, tensors_of
 
 __all__ = [
     "CALLED_BY_ITSELF",
@@ -92,9 +92,12 @@ __all__ = [
     "TupleValue",
     "Value",
     "ZipIterator",
+    "are_tensors",
     "boolean",
     "is_none",
     "is_opaque",
+    "one_tensor",
     "size_of",
     "size_value",
+    "tensors_of",
 ]

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable, Iterator
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias, TypeVar
 
 from dynamo_capture.context.tracing import Tracing
 from dynamo_capture.foundation.class_members import has_member, member
 from dynamo_capture.foundation.errors import GraphBreak, NotConstant
 from dynamo_capture.foundation.type_names import has_sequence_slots, message_name
 from fx_interface.source import Source
+from fx_interface.symbols import Expr
+
+T = TypeVar("T")
 
 _IN_PLACE_OF = {"__iter__": ("__getitem__",), "__contains__": ("__iter__", "__getitem__")}
 
@@ -33,6 +36,23 @@ class Value:
     """Whether it is a float that is known only when the code runs, and that nothing has asked for."""
     varies: bool = False
     """Whether it is a number that is not fixed."""
+
+    expr: Expr | None = None
+    """The expression of sizes that it is, if it is a symbolic integer."""
+    base: Value | None = None
+    """What an object of a class made from a container holds as one."""
+
+    def stands_for(self, known: object) -> bool:
+        """Whether it is known to be that object."""
+        return False
+
+    def known_as(self, *kinds: type[T]) -> T | None:
+        """The object that it is known to be, if that is of exactly one of the classes."""
+        return None
+
+    def known_class(self) -> type | None:
+        """The class that it is known to be; None for what is no class."""
+        return None
 
     def number(self) -> Any:
         """The number that it is: an expression of sizes, or a constant; None where it is none."""

@@ -12,7 +12,7 @@ import torch
 from dynamo_capture.foundation import numpy_types
 from dynamo_capture.foundation.errors import NotConstant
 from dynamo_capture.foundation.type_names import message_name
-from dynamo_capture.values.base import Context, IteratorStop, IteratorValue, Value
+from dynamo_capture.values.base import Context, IteratorStop, IteratorValue, T, Value
 from dynamo_capture.values.operator_methods import own_method
 from dynamo_capture.values.sequence_iterator import SequenceIterator
 from fx_interface.source import Source
@@ -49,6 +49,17 @@ class Const(Value):
 
     def python_type(self) -> type:
         return type(self.value)
+
+    def stands_for(self, known: object) -> bool:
+        return self.identity() is known
+
+    def known_as(self, *kinds: type[T]) -> T | None:
+        known = self.value
+        return known if type(known) in kinds else None
+
+    def known_class(self) -> type | None:
+        known = self.identity()
+        return known if isinstance(known, type) else None
 
     def number(self) -> Any:
         known = self.value
@@ -247,7 +258,7 @@ CALLED_WITH_SELF = Const(operator.call)
 
 def is_none(value: Value) -> bool:
     """Whether a value is None; there are several values for it."""
-    return isinstance(value, Const) and value.identity() is None
+    return value.stands_for(None)
 
 
 def boolean(value: bool) -> Const:

@@ -24,7 +24,6 @@ from dynamo_capture.values import (
     SequenceValue,
     SetValue,
     SliceValue,
-    SymValue,
     TensorValue,
     TextValue,
     TupleValue,
@@ -288,13 +287,13 @@ def _text_at_run_time(frame: Frame, value: Value, conversion: int) -> Value | No
         return TextValue([(kept, conversion)])
     if _is_from_data(frame, value):
         return TextValue([(value, conversion)])
-    is_open = isinstance(value, SymValue) and isinstance(frame.tx.env.simplify(value.expr), Expr)
+    is_open = value.expr is not None and isinstance(frame.tx.env.simplify(value.expr), Expr)
     return OpenText(frame.tx, [(value, conversion)]) if is_open else None
 
 
 def _is_from_data(frame: Frame, value: Value) -> bool:
     """Whether a number, or a bool, is known only when the graph has run."""
-    if isinstance(value, SymValue):
+    if value.expr is not None:
         return frame.tx.env.is_from_data(value.expr)
     return isinstance(value, DataCondition)
 

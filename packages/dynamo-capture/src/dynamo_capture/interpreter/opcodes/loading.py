@@ -218,7 +218,7 @@ def load_method(frame: Frame, step: Step) -> None:
 @opcode("LOAD_SUPER_ATTR", since=(3, 12))
 def load_super_attr(frame: Frame, step: Step) -> None:
     kind, cls, receiver = frame.pop_n(3)
-    is_super = isinstance(kind, Const) and kind.value is super
+    is_super = kind.stands_for(super)
     arguments = [cls, receiver] if is_super or step.arg & 2 else []
     owner = kind.call(frame.tx, arguments, {})
     value = frame.tx.attribute(owner, step.argval)

@@ -94,7 +94,7 @@ class FunctionModes:
             passed.append(kwargs)
         with self.without(1):
             answer = tx.force(mode.get_attr(tx, "__torch_function__").call(tx, passed, {}))
-        if isinstance(answer, Const) and answer.value is NotImplemented:
+        if answer.stands_for(NotImplemented):
             raise GraphBreak("CAP239", "a TorchFunctionMode leaves an operation to others")
         return answer
 

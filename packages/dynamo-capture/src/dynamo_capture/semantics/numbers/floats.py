@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from dynamo_capture.sources.formulas import Formula, apply, number
-from dynamo_capture.values import Const, SymValue, TensorValue, Value
+from dynamo_capture.values import Const, TensorValue, Value, one_tensor
 from dynamo_capture.values.base import Context
 from dynamo_capture.values.tensors.floating import SPEC, ComputedFloat, RuntimeFloat
 
@@ -37,8 +37,9 @@ def of_tensor(tx: Context, owner: TensorValue) -> RuntimeFloat | None:
         taken = taken.call_method(tx, "detach", [], {})
     if spec.sizes:
         taken = taken.call_method(tx, "reshape", [Const(())], {})
-    copied = taken.call_method(tx, "to", [Const(SPEC.device), Const(SPEC.dtype)], {"copy": Const(True)})
-    assert isinstance(copied, TensorValue)
+    copied = one_tensor(
+        taken.call_method(tx, "to", [Const(SPEC.device), Const(SPEC.dtype)], {"copy": Const(True)})
+    )
     return ComputedFloat(tx, formula, (), copied)
 
 
@@ -57,14 +58,13 @@ def binary(tx: Context, symbol: str, lhs: Value, rhs: Value) -> Value | None:
     if symbol == "**" and (formula is None or not _is_real_power(tx, lhs, rhs)):
         return None
     arguments = [value.tensor() if isinstance(value, RuntimeFloat) else value for value in (lhs, rhs)]
-    tensor = tx.tensors.call_function(function, arguments, {})
-    assert isinstance(tensor, TensorValue)
+    tensor = one_tensor(tx.tensors.call_function(function, arguments, {}))
     return ComputedFloat(tx, formula, _operands(lhs, rhs), tensor)
 
 
 def _as_float(tx: Context, value: Value) -> Value:
     """An integer that varies as the float that Python makes of it beside another."""
-    made = tx.numbers.compute("float", [value]) if isinstance(value, SymValue) else None
+    made = tx.numbers.compute("float", [value]) if value.expr is not None else None
     return value if made is None else made
 
 
@@ -73,7 +73,7 @@ _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
 
 def compare(tx: Context, symbol: str, lhs: Value, rhs: Value) -> bool | None:
     """``lhs symbol rhs`` of an open float and a number; None for anything else."""
-    if isinstance(lhs, SymValue) or isinstance(rhs, SymValue):
+    if lhs.expr is not None or rhs.expr is not None:
         return tx.numbers.compare(symbol, lhs, rhs)
     if not lhs.is_open:
         lhs, rhs, symbol = rhs, lhs, _MIRRORED[symbol]
@@ -96,8 +96,7 @@ def extreme(tx: Context, symbol: str, best: Value, candidate: Value) -> Value | 
     first, second = (_as_tensor(tx, value) for value in values)
     function = operator.gt if symbol == ">" else operator.lt
     better = tx.tensors.call_function(function, [second, first], {})
-    chosen = tx.tensors.call_function(torch.where, [better, second, first], {})
-    assert isinstance(chosen, TensorValue)
+    chosen = one_tensor(tx.tensors.call_function(torch.where, [better, second, first], {}))
     is_positive = all(map(_is_positive, values)) or (symbol == ">" and _is_positive(best))
     return ComputedFloat(tx, None, _operands(*values), chosen, is_positive)
 
@@ -107,16 +106,14 @@ def negated(tx: Context, value: RuntimeFloat) -> Value:
     computed = tx.numbers.compute("neg", [value])
     if computed is not None:
         return computed
-    tensor = tx.tensors.call_function(operator.neg, [value.tensor()], {})
-    assert isinstance(tensor, TensorValue)
+    tensor = one_tensor(tx.tensors.call_function(operator.neg, [value.tensor()], {}))
     return ComputedFloat(tx, apply("neg", value.formula), (value,), tensor)
 
 
 def _as_tensor(tx: Context, value: Value) -> TensorValue:
     if isinstance(value, RuntimeFloat):
         return value.tensor()
-    made = tx.tensors.call_function(torch.full, [Const(()), value], {"dtype": Const(SPEC.dtype)})
-    assert isinstance(made, TensorValue)
+    made = one_tensor(tx.tensors.call_function(torch.full, [Const(()), value], {"dtype": Const(SPEC.dtype)}))
     return made
 
 
@@ -125,7 +122,7 @@ def _operands(*values: Value) -> tuple[RuntimeFloat, ...]:
 
 
 def _is_float(value: Value) -> bool:
-    return isinstance(value, Const) and type(value.value) is float
+    return value.known_as(float) is not None
 
 
 def _is_positive(value: Value) -> bool:

@@ -47,20 +47,19 @@ class Numbers:
 
     def formula(self, value: Value) -> Formula | None:
         """How a number follows from what the program reads; None for what is no number, or not known so far."""
-        if isinstance(value, SymValue):
+        if value.expr is not None:
             return self._of_size(self._tx.env.simplify(value.expr))
         if isinstance(value, RuntimeFloat):
             return value.formula if value.is_unread else number(value.value)
-        if isinstance(value, Const) and type(value.value) in (int, float, bool):
-            return number(value.value)
-        return None
+        known = value.known_as(int, float, bool)
+        return None if known is None else number(known)
 
     def call(self, function: Any, args: Sequence[Value]) -> Value | None:
         """A call of a function of numbers; None where it is none, or what it is called with must be known."""
         name = NAMES.get(function)
         if name is None:
             return None
-        if len(args) == 1 and name in _SAME_INTEGER and isinstance(args[0], SymValue):
+        if len(args) == 1 and name in _SAME_INTEGER and args[0].expr is not None:
             return args[0]
         quotient = self._quotient(name, args[0]) if len(args) == 1 else None
         if quotient is not None:
@@ -116,7 +115,7 @@ class Numbers:
             return None
         size = self.value(applied("len", made))
         spec = TensorSpec(
-            (size.expr if isinstance(size, SymValue) else self._tx.index(size),),
+            (size.expr if size.expr is not None else self._tx.index(size),),
             (1,),
             dtype,
             torch.device("cpu"),

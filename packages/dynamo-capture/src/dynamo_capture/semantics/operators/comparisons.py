@@ -17,7 +17,6 @@ from dynamo_capture.values import (
     SequenceValue,
     SliceValue,
     SymRange,
-    SymValue,
     TensorValue,
     Value,
     boolean,
@@ -73,7 +72,7 @@ def compare(tx: Context, symbol: str, lhs: Value, rhs: Value) -> Value:
         return tx.known(tx.fold(lambda: function(lhs.value, rhs.value)))
     if isinstance(rhs, TensorValue) and isinstance(lhs, ObjectValue) and tx.attributes.overrides(lhs, left):
         own = tx.calls.special(lhs, left, [rhs])
-        if not (isinstance(own, Const) and own.value is NotImplemented):
+        if not own.stands_for(NotImplemented):
             return own
     if isinstance(lhs, ChosenValue) or isinstance(rhs, ChosenValue):
         return tx.tensors.call_function(function, [lhs, rhs], {})
@@ -87,7 +86,7 @@ def compare(tx: Context, symbol: str, lhs: Value, rhs: Value) -> Value:
         return tx.tensors.call_function(function, [lhs, rhs], {})
     if isinstance(lhs, ObjectValue) or isinstance(rhs, ObjectValue):
         return _compare_objects(tx, symbol, lhs, rhs, left, right)
-    if isinstance(lhs, SymValue) or isinstance(rhs, SymValue):
+    if lhs.expr is not None or rhs.expr is not None:
         found = _compare_symbolic(tx, symbol, lhs, rhs)
         if found is not None:
             return found
@@ -119,7 +118,8 @@ def _compare_ragged(tx: Context, symbol: str, lhs: Value, rhs: Value) -> Value:
         return boolean(equal == (symbol == "=="))
     if isinstance(rhs, RaggedSize) and not isinstance(lhs, RaggedSize):
         return _compare_ragged(tx, _MIRRORED[symbol], rhs, lhs)
-    if isinstance(rhs, Const) and type(rhs.value) is int and rhs.value < (2 if symbol in (">", "<=") else 3):
+    known = rhs.known_as(int)
+    if known is not None and known < (2 if symbol in (">", "<=") else 3):
         return boolean(symbol in (">", ">="))
     raise GraphBreak("CAP210", f"{symbol} between a ragged size and {rhs.describe()}")
 
@@ -154,12 +154,12 @@ def _compare_objects(tx: Context, symbol: str, lhs: Value, rhs: Value, left: str
             found = substitute_for(found) or found
         if hasattr(found, "__code__"):
             answer = tx.inliner.call_function(Const(found), [receiver, other], {})
-            if not (isinstance(answer, Const) and answer.value is NotImplemented):
+            if not answer.stands_for(NotImplemented):
                 return answer
         elif found is object.__ne__ and hasattr(tx.attributes.in_class(receiver.cls, "__eq__"), "__code__"):
             eq = tx.attributes.in_class(receiver.cls, "__eq__")
             answer = tx.inliner.call_function(Const(eq), [receiver, other], {})
-            if not (isinstance(answer, Const) and answer.value is NotImplemented):
+            if not answer.stands_for(NotImplemented):
                 return boolean(not tx.truth(answer))
         elif found is object.__ne__ and tx.attributes.withdraws(receiver, "__eq__"):
             raise receiver.unsupported(f"the comparison {symbol}")
@@ -187,7 +187,7 @@ def of_members(tx: Context, lhs: Const, rhs: Const, left: str, right: str | None
         method = own_method(tx, receiver.value, name)
         if method is not None:
             answer = tx.inliner.call_function(Const(method), [receiver, other], {})
-            if not (isinstance(answer, Const) and answer.value is NotImplemented):
+            if not answer.stands_for(NotImplemented):
                 return answer
     return None
 

@@ -41,7 +41,7 @@ def mapping_entries(tx: Context, value: Value) -> Iterator[list[Value]]:
         value = value.mapping
     if isinstance(value, DictValue):
         yield from [[key, tx.force(item)] for key, item in value.all_entries(tx).values()]
-    elif isinstance(value, Const) and isinstance(value.value, type):  # its ``keys`` is that of its instances
+    elif value.known_class() is not None:  # its ``keys`` is that of its instances
         raise value.unsupported("reading as a mapping")
     elif isinstance(value, Const) and hasattr(value.value, "keys"):
         yield from ([tx.known(key), tx.known(value.value[key])] for key in value.value)

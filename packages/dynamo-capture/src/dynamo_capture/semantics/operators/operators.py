@@ -28,7 +28,6 @@ from dynamo_capture.values import (
     ObjectValue,
     SequenceValue,
     SetValue,
-    SymValue,
     TensorValue,
     TupleValue,
     Value,
@@ -91,7 +90,7 @@ class Operators:
                     return self._tx.tensors.call_function(function, [lhs, rhs], {})
                 except UserRaise as raised:
                     raise naming(self._tx, raised, symbol) from None
-        if isinstance(lhs, SymValue) or isinstance(rhs, SymValue):
+        if lhs.expr is not None or rhs.expr is not None:
             found = self._symbolic(row.plain or symbol, lhs, rhs)
             if found is not None:
                 return found
@@ -128,9 +127,10 @@ class Operators:
             if symbol in ("//", "%") and not self._positive(numbers[1]):
                 return self._fixed(symbol, lhs, rhs)
             return size_value(combine(*numbers))
-        if symbol == "**" and isinstance(rhs, Const) and type(rhs.value) is int and 0 < rhs.value < 5:
+        power = rhs.known_as(int) if symbol == "**" else None
+        if power is not None and 0 < power < 5:
             product = numbers[0]
-            for _ in range(rhs.value - 1):
+            for _ in range(power - 1):
                 product = product * numbers[0]
             return size_value(product)
         return self._fixed(symbol, lhs, rhs)
@@ -143,7 +143,7 @@ class Operators:
         computed = self._tx.numbers.compute(symbol, [lhs, rhs])
         if computed is not None:
             return computed
-        one, other = (Const(v.specialize(self._tx)) if isinstance(v, SymValue) else v for v in (lhs, rhs))
+        one, other = (v if v.expr is None else Const(self._tx.env.specialize(v.expr)) for v in (lhs, rhs))
         return self.binary(symbol, one, other)
 
     def _check_repetition(self, lhs: Value, rhs: Value) -> None:
@@ -221,19 +221,19 @@ class Operators:
             return self._tx.tensors.call_function(function, [value], {})
         if isinstance(value, RuntimeFloat) and value.is_unread and symbol != "~":
             return value if symbol == "+" else floats.negated(self._tx, value)
-        if isinstance(value, SymValue) and symbol == "-":
+        if value.expr is not None and symbol == "-":
             return size_value(-value.expr)
-        if isinstance(value, SymValue) and symbol == "+":
+        if value.expr is not None and symbol == "+":
             return value
         if isinstance(value, ObjectValue):
             return self._tx.calls.special(value, name, [])
         cls = value.python_type()
         if isinstance(value, (SequenceValue, DictValue, SetValue)) and not has_member(cls, name):
             raise self._tx.raises(TypeError, f"bad operand type for unary {symbol}: {message_name(cls)!r}")
-        computed = self._tx.numbers.compute(symbol, [value]) if isinstance(value, SymValue) else None
+        computed = self._tx.numbers.compute(symbol, [value]) if value.expr is not None else None
         if computed is not None:
             return computed
-        constant = self._tx.index(value) if isinstance(value, SymValue) else self._tx.constant(value)
+        constant = self._tx.index(value) if value.expr is not None else self._tx.constant(value)
         check_metaclass(self._tx, constant, name)
         return self._tx.known(self._tx.fold(lambda: function(constant)))
 

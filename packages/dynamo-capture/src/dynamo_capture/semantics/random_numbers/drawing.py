@@ -290,7 +290,7 @@ def _unknown(value: Value) -> Any:
 def _sized(tx: Context, value: Value) -> Any:
     """An argument of a draw that may be a size, or several: a symbolic one is its expression."""
     value = tx.force(value)
-    if isinstance(value, SymValue):
+    if value.expr is not None:
         expr = tx.env.simplify(value.expr)
         return _unknown(value) if tx.env.is_from_data(expr) else expr
     if isinstance(value, (TupleValue, ListValue)):
@@ -307,7 +307,7 @@ def _hinted(tx: Context, value: Any) -> Any:
 
 def _bounds(method: str, args: list[Value]) -> tuple[int | None, int | None]:
     """The least and the greatest integer that a draw with constant arguments can give."""
-    numbers = [value.value for value in args if isinstance(value, Const) and type(value.value) is int]
+    numbers = [known for value in args if (known := value.known_as(int)) is not None]
     match method, numbers:
         case "randint", [low, high]:
             return low, high

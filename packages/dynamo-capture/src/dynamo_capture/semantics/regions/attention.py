@@ -18,7 +18,7 @@ from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.polyfills.torch import attention as dense
 from dynamo_capture.semantics.declared import handles_loaded
 from dynamo_capture.semantics.regions.steered import Steered, open_region, require_grad
-from dynamo_capture.values import Const, TensorValue, TupleValue, Value, is_none
+from dynamo_capture.values import Const, TensorValue, TupleValue, Value, are_tensors, is_none
 from dynamo_capture.values.base import Context
 from dynamo_capture.values.structures import leaves_of
 from fx_interface.regions import attention as region
@@ -70,7 +70,7 @@ def flex_attention(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> 
         raise GraphBreak("CAP230", "flex_attention is called with buffers of its own")
     parts = [tx.force(part) for part in block_mask.unpack(tx)]
     with_max = tx.truth(options.get_item(tx, Const("OUTPUT_MAX")))
-    if all(isinstance(tensor, TensorValue) for tensor in tensors):
+    if are_tensors(tensors):
         given = _in_autocast(tx, tensors)  # type: ignore[arg-type]
         made = _as_region(tx, given, score_mod, parts, scale, with_max)
         if made is not None:

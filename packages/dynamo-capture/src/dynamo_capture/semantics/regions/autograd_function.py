@@ -22,12 +22,12 @@ from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.graph.graph_builder import GraphOutput, is_differentiable, with_grad
 from dynamo_capture.graph.region_body import Body
 from dynamo_capture.semantics.modes.modes import set_grad
-from dynamo_capture.semantics.regions.function_context import FunctionContext, is_none
+from dynamo_capture.semantics.regions.function_context import FunctionContext
 from dynamo_capture.semantics.regions.histories import history_of
 from dynamo_capture.semantics.regions.tracing import call_region, trace_body
 from dynamo_capture.semantics.regions.transforms.body import TransformBody
 from dynamo_capture.semantics.registry import handles
-from dynamo_capture.values import NONE, TensorMeta, TensorValue, TupleValue, Value
+from dynamo_capture.values import NONE, TensorMeta, TensorValue, TupleValue, Value, is_none, tensors_of
 from dynamo_capture.values.base import Context
 from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.regions import differentiable
@@ -52,7 +52,7 @@ class _Call:
     @property
     def results(self) -> list[TensorValue]:
         """The tensors among the outputs."""
-        return [value for value in self.outputs if isinstance(value, TensorValue)]
+        return tensors_of(self.outputs)
 
     def refuse(self, why: str) -> GraphBreak:
         """The break for a form that eager has to handle."""

@@ -11,7 +11,7 @@ import torch
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.semantics.declared import handles_loaded
 from dynamo_capture.semantics.regions.steered import Steered, open_region, require_grad
-from dynamo_capture.values import Const, SymValue, TensorValue, TupleValue, Value
+from dynamo_capture.values import Const, SymValue, TensorValue, TupleValue, Value, are_tensors, one_tensor
 from dynamo_capture.values.base import Context
 from dynamo_capture.values.numbers.condition import DataCondition
 from dynamo_capture.values.structures import form_of, items_of, leaves_of, mapped_leaves
@@ -69,8 +69,7 @@ def _asked(tx: Context, condition: Value) -> TensorValue | bool:
         raise GraphBreak("CAP248", f"the condition is {spec}, not one element")
     if spec.dtype is torch.bool:
         return condition
-    asked = condition.call_method(tx, "to", [Const(torch.bool)], {})
-    assert isinstance(asked, TensorValue)
+    asked = one_tensor(condition.call_method(tx, "to", [Const(torch.bool)], {}))
     return asked
 
 
@@ -89,7 +88,7 @@ def _check_forms(tx: Context, found: list[Value]) -> None:
 def while_loop(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     condition, body, initial = args
     carried: Value = TupleValue(initial.unpack(tx))
-    if all(isinstance(item, TensorValue) for item in items_of(tx, carried)):
+    if are_tensors(items_of(tx, carried)):
         found = _loop(tx, condition, body, carried)
         if found is not None:
             return found

@@ -20,11 +20,6 @@ _METHODS = frozenset(
 )
 
 
-def is_none(value: Value) -> bool:
-    """Whether a value is None."""
-    return isinstance(value, Const) and value.value is None
-
-
 class FunctionContext(Value):
     """``attrs``: what the program stored; ``saved``: the argument of the last ``save_for_backward``; ``unpacked``:
     the backward has asked for it."""
@@ -103,7 +98,7 @@ class FunctionContext(Value):
         return NONE
 
     def _tensor_or_none(self, value: Value) -> Value:
-        if isinstance(value, TensorValue) or is_none(value):
+        if isinstance(value, TensorValue) or value.stands_for(None):
             return value
         raise GraphBreak("CAP243", f"{value.describe()} is saved for the backward, which takes tensors only")
 

@@ -14,7 +14,7 @@ from dynamo_capture.graph.region_body import Body
 from dynamo_capture.semantics.random_numbers.drawing import outside_only
 from dynamo_capture.semantics.regions.tracing import call_region, trace_body
 from dynamo_capture.semantics.tensors.results.outcome import NewTensor, ResultSequence
-from dynamo_capture.values import TensorMeta, TensorValue, Value
+from dynamo_capture.values import TensorMeta, TensorValue, Value, one_tensor
 from dynamo_capture.values.base import Context
 from dynamo_capture.values.structures import leaves_of, mapped_leaves
 from fx_interface.graph import EXPECTED_KEY
@@ -63,8 +63,7 @@ class Steered(Body):
         def own(leaf: TensorValue) -> Value:
             made_here = leaf.memory.node.graph is self.graph and leaf.memory.node.op != "placeholder"
             if not made_here or any(leaf.memory is other for other in shown):
-                copy = leaf.call_method(tx, "clone", [], {})
-                assert isinstance(copy, TensorValue)
+                copy = one_tensor(leaf.call_method(tx, "clone", [], {}))
                 leaf = copy
             shown.append(leaf.memory)
             return leaf

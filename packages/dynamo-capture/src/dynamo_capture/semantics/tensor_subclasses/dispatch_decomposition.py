@@ -184,7 +184,7 @@ class TakenApart:
                 )
             handler = Const(cls).get_attr(tx, "__torch_dispatch__")
             answer = tx.force(handler.call(tx, list(passed), {}))
-            if not (isinstance(answer, Const) and answer.value is NotImplemented):
+            if not answer.stands_for(NotImplemented):
                 if is_view(func) and isinstance(answer, WrapperValue) and isinstance(args[0], WrapperValue):
                     answer.root = args[0].root
                 return answer

@@ -20,11 +20,20 @@ from dynamo_capture.graph.graph_builder import is_differentiable
 from dynamo_capture.graph.region_body import Body
 from dynamo_capture.runtime.subclass_parts import Form, Leaf, Parts, Position
 from dynamo_capture.semantics.regions.autograd_function import gradient_parameter, open_differentiable
-from dynamo_capture.semantics.regions.function_context import is_none
 from dynamo_capture.semantics.regions.histories import history_of, parts_of_history
 from dynamo_capture.semantics.regions.tracing import trace_body
 from dynamo_capture.semantics.tensor_subclasses.dispatch_decomposition import TakenApart
-from dynamo_capture.values import Const, SymValue, TensorMeta, TensorValue, TupleValue, Value, size_value
+from dynamo_capture.values import (
+    Const,
+    TensorMeta,
+    TensorValue,
+    TupleValue,
+    Value,
+    is_none,
+    one_tensor,
+    size_value,
+    tensors_of,
+)
 from dynamo_capture.values.base import Context
 from dynamo_capture.values.tensors.wrapper import WrapperValue
 from fx_interface.python_runtime.quick_dataclasses import dataclass
@@ -56,7 +65,7 @@ def plain_parts(value: Value, what: str) -> list[TensorValue]:
         return [value]
     if value.plain is not None:
         return plain_parts(value.plain, what)
-    inner = [part for part in (value.attrs or {}).values() if isinstance(part, TensorValue)]
+    inner = tensors_of((value.attrs or {}).values())
     return [leaf for part in inner for leaf in plain_parts(part, what)]
 
 
@@ -68,7 +77,7 @@ def traced_gradients(
     stand_ins = [apart.stand_in(value) for value in results]
     with torch.no_grad():
         made = trace_body(tx, forward, lambda: _carriers(tx, results, what), pure=False).unpack(tx)
-    shown = [value for value in made if isinstance(value, TensorValue)]
+    shown = tensors_of(made)
     body = Body(forward, f"the backward of {forward.what}", may_dispatch=True)
     arriving = [_arriving(tx, body, value) for value in results]
     inputs = [apart.stand_in(value) for value in trained]
@@ -161,15 +170,14 @@ def _fixed(tx: Context, value: Value) -> Any:
             if value.cls is torch.Size
             else tx.constant(value)
         )
-    return value.specialize(tx) if isinstance(value, SymValue) else tx.constant(value)
+    return tx.constant(value) if value.expr is None else tx.env.specialize(value.expr)
 
 
 def _owned(tx: Context, part: TensorValue, owned: set[Node]) -> TensorValue:
     """A gradient is kept and added to: its memory may be no other's."""
     memory = part.memory.node
     if memory.op == "placeholder" or memory.graph is not part.node.graph or memory in owned:
-        made = part.call_method(tx, "clone", [], {})
-        assert isinstance(made, TensorValue)
+        made = one_tensor(part.call_method(tx, "clone", [], {}))
         part = made
     owned.add(part.memory.node)
     return part

@@ -30,6 +30,7 @@ from dynamo_capture.values import (
     TupleValue,
     Value,
     is_none,
+    tensors_of,
 )
 from dynamo_capture.values.base import Context
 from dynamo_capture.values.tensors.nested import NestedValue
@@ -123,7 +124,7 @@ def _copied(tx: Context, func: OpOverload, owner: Value, kwargs: dict[str, Value
 def _of_each_element(tx: Context, func: OpOverload, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """An operator that computes each element by itself: of the rows."""
     first, *more = (arg for arg in args if isinstance(arg, NestedValue))
-    tensors = [arg for arg in args if isinstance(arg, TensorValue)]
+    tensors = tensors_of(args)
     for other in more:
         if other.ragged != first.ragged or not tx.operators.same(other.origin, first.origin):
             raise GraphBreak("CAP249", f"{func} of nested tensors whose rows begin elsewhere")

@@ -249,7 +249,7 @@ def _overridden(
     for cls in classes:
         override = Const(cls).get_attr(tx, "__torch_function__")
         answer = tx.force(override.call(tx, list(passed), {}))
-        if not (isinstance(answer, Const) and answer.value is NotImplemented):
+        if not answer.stands_for(NotImplemented):
             return answer
     raise GraphBreak("CAP238", "no __torch_function__ takes the operation")
 

@@ -29,6 +29,7 @@ from dynamo_capture.values import (
     TensorValue,
     TupleValue,
     Value,
+    tensors_of,
 )
 from dynamo_capture.values.base import Context
 from dynamo_capture.values.structures import sequence_leaves
@@ -255,7 +256,7 @@ def _memory(value: Value) -> list[TensorValue]:
 
 def _tensors(tx: Context, value: Value) -> list[TensorValue]:
     """The tensors that an operation gives, in order."""
-    return [leaf for leaf in sequence_leaves(tx, [value]) if isinstance(leaf, TensorValue)]
+    return tensors_of(sequence_leaves(tx, [value]))
 
 
 def _ends(tx: Context, values: Sequence[Value]) -> list[Value]:

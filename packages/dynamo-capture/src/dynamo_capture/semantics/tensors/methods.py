@@ -35,10 +35,8 @@ def _size(tx: Context, owner: TensorValue, args: list[Value], kwargs: dict[str, 
     sizes = owner.meta.spec.sizes
     if not args and not kwargs:
         return TupleValue([size_value(n) for n in sizes], torch.Size)
-    dim = args[0] if args else kwargs.get("dim")
-    if isinstance(dim, Const) and type(dim.value) is int and -len(sizes) <= dim.value < len(sizes):
-        return size_value(sizes[dim.value])
-    return None
+    dim = args[0].known_as(int) if args else kwargs["dim"].known_as(int) if "dim" in kwargs else None
+    return size_value(sizes[dim]) if dim is not None and -len(sizes) <= dim < len(sizes) else None
 
 
 @method("dim", "ndimension")

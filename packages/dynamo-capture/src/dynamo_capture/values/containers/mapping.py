@@ -14,7 +14,6 @@ from dynamo_capture.values.base import Context, IteratorStop, IteratorValue, Laz
 from dynamo_capture.values.constant import Const
 from dynamo_capture.values.containers.keys import is_opaque
 from dynamo_capture.values.containers.sequences import TupleValue
-from dynamo_capture.values.numbers.integers import SymValue
 from fx_interface.source import DictKeySource, Source
 
 _MISSING: Any = object()
@@ -187,7 +186,7 @@ class DictValue(Value):
         raise tx.raises(KeyError, key)
 
     def set_item(self, tx: Context, key: Value, value: Value) -> None:
-        if self.entries is None and isinstance(key, SymValue):
+        if self.entries is None and key.expr is not None:
             tx.effects.mutates(self)
             self.late.append([key, value])
             return

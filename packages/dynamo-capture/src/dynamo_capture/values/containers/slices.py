@@ -43,17 +43,13 @@ class SliceValue(Value):
 
     def as_slice(self, tx: Context) -> slice:
         """The slice with symbolic bounds fixed to their value."""
-        return slice(*(tx.index(bound) if not _is_none(bound) else None for bound in self.bounds))
+        return slice(*(tx.index(bound) if not bound.stands_for(None) else None for bound in self.bounds))
 
     def own_attribute(self, tx: Context, name: str) -> Value | None:
         return dict(zip(("start", "stop", "step"), self.bounds, strict=True)).get(name)
 
     def truth(self, tx: Context) -> bool:
         return True
-
-
-def _is_none(value: Value) -> bool:
-    return isinstance(value, Const) and value.value is None
 
 
 def size_value(size: int | Expr) -> Value:
@@ -63,6 +59,6 @@ def size_value(size: int | Expr) -> Value:
 
 def size_of(value: Value | None) -> int | Expr | None:
     """The size that a value stands for; None for anything but an integer."""
-    if isinstance(value, SymValue):
-        return value.expr
-    return value.value if isinstance(value, Const) and type(value.value) is int else None
+    if value is None:
+        return None
+    return value.known_as(int) if value.expr is None else value.expr

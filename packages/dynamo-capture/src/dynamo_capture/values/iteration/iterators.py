@@ -96,7 +96,7 @@ class MapIterator(IteratorValue):
             items = [inner.next(tx) for inner in self.inners]
             if not self.keeps:
                 return self.function.call(tx, items, {})
-            is_none = isinstance(self.function, Const) and self.function.value is None
+            is_none = self.function.stands_for(None)
             if tx.truth(items[0] if is_none else self.function.call(tx, items, {})):
                 return items[0]
 

@@ -14,6 +14,7 @@ class SymValue(Value):
     """A symbolic integer. Comparing it asks the shape environment, which records the answer as a guard."""
 
     __slots__ = ("expr",)
+    expr: Expr
     varies = True
 
     def __init__(self, expr: Expr) -> None:

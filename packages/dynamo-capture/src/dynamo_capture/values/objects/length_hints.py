@@ -11,7 +11,6 @@ from typing import Any
 
 from dynamo_capture.foundation.errors import UserRaise
 from dynamo_capture.values.base import Context, Value
-from dynamo_capture.values.constant import Const
 from dynamo_capture.values.special_results import length_from
 from fx_guards import class_lookup
 
@@ -30,7 +29,7 @@ def ask_for_hint(tx: Context, value: Value, cls: type) -> None:
             if not issubclass(raised.value.python_type(), TypeError):
                 raise
             continue
-        if not (isinstance(answer, Const) and answer.value is NotImplemented):
+        if not answer.stands_for(NotImplemented):
             _check_hint(tx, tx.constant(answer))
 
 

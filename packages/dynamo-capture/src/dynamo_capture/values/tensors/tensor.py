@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+from collections.abc import Iterable
 from typing import Any, ClassVar
 
 import torch
@@ -204,3 +205,19 @@ class TensorValue(Value):
         if tx.tensors.modes or (not tx.tensors.disabled and tx.tensors.overriding([self])):
             return tx.inliner.call_function(Const(torch.Tensor.__iter__), [self], {}).iterate(tx)
         return tx.tensors.call_method(self, "unbind", [], {}).iterate(tx)
+
+
+def tensors_of(values: Iterable[Any]) -> list[TensorValue]:
+    """The tensors among values."""
+    return [value for value in values if isinstance(value, TensorValue)]
+
+
+def are_tensors(values: Iterable[Any]) -> bool:
+    """Whether all values are tensors."""
+    return all(isinstance(value, TensorValue) for value in values)
+
+
+def one_tensor(value: Value) -> TensorValue:
+    """The result of an operation that gives one tensor."""
+    assert isinstance(value, TensorValue)
+    return value

@@ -12,7 +12,7 @@ from dynamo_capture.frames.steps import Step
 from dynamo_capture.interpreter.opcodes.assuming import assumed
 from dynamo_capture.interpreter.opcodes.dropping import check_returned
 from dynamo_capture.interpreter.opcodes.operating import tested
-from dynamo_capture.values import NONE, Const, IteratorStop, IteratorValue
+from dynamo_capture.values import NONE, IteratorStop, IteratorValue
 
 
 @opcode("JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT")
@@ -108,7 +108,7 @@ def send(frame: Frame, step: Step) -> None:
     try:
         if isinstance(receiver, GeneratorValue):
             item = receiver.send(tx, value)
-        elif isinstance(receiver, IteratorValue) and isinstance(value, Const) and value.value is None:
+        elif isinstance(receiver, IteratorValue) and value.stands_for(None):
             item = receiver.next(tx)
         else:
             item = receiver.call_method(tx, "send", [value], {})

@@ -48,7 +48,7 @@ def raise_varargs(frame: Frame, step: Step) -> None:
     cause = frame.stack.pop() if step.arg == 2 else None
     raised = _instance(frame, frame.stack.pop(), "exceptions must derive from BaseException")
     if cause is not None and isinstance(raised, ObjectValue):
-        if not (isinstance(cause, Const) and cause.value is None):
+        if not cause.stands_for(None):
             cause = _instance(frame, cause, "exception causes must derive from BaseException")
         raised.attrs["__cause__"] = cause
         raised.attrs["__suppress_context__"] = boolean(True)
@@ -58,7 +58,7 @@ def raise_varargs(frame: Frame, step: Step) -> None:
 
 def _instance(frame: Frame, value: Value, otherwise: str) -> Value:
     """The exception that a class or an instance stands for."""
-    cls = value.value if isinstance(value, Const) and isinstance(value.value, type) else None
+    cls = value.known_class()
     if cls is not None and issubclass(cls, BaseException):
         value = value.call(frame.tx, [], {})
         if not issubclass(value.python_type(), BaseException):

@@ -96,7 +96,7 @@ def _initialize(tx: Context, made: ObjectValue, args: list[Value], kwargs: dict[
     if isinstance(initializer, types.FunctionType):
         tx.frames[-1].made = made
         answer = tx.inliner.call_function(Const(initializer), [made, *args], kwargs)
-        if not (isinstance(answer, Const) and answer.value is None):
+        if not answer.stands_for(None):
             raise tx.raises(
                 TypeError, f"__init__() should return None, not {answer.python_type().__name__!r}"
             )

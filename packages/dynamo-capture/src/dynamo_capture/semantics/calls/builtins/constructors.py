@@ -34,7 +34,6 @@ from dynamo_capture.values import (
     SliceValue,
     SuperValue,
     SymRange,
-    SymValue,
     TensorValue,
     TupleValue,
     Value,
@@ -113,7 +112,7 @@ def make_int(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     if not args:
         return Const(0)
     value = args[0]
-    if isinstance(value, SymValue) and len(args) == 1:
+    if value.expr is not None and len(args) == 1:
         return value
     if isinstance(value, TensorValue):
         tx.tensors.check_special(value, "__int__")
@@ -121,7 +120,7 @@ def make_int(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
         if answer is not None:
             return answer
         args = [tx.tensors.number(value, "int() of a tensor reads its content"), *args[1:]]
-        if isinstance(args[0], SymValue) and len(args) == 1:
+        if args[0].expr is not None and len(args) == 1:
             return args[0]
     if isinstance(value, ObjectValue):
         _refuse_text(value)
@@ -258,12 +257,13 @@ def make_slice_(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Val
 @handles(range)
 def make_range(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     bounds = [Const(0), args[0], Const(1)] if len(args) == 1 else [*args, Const(1)][:3]
-    numbers = [bound if isinstance(bound, SymValue) else tx.integer(bound) for bound in bounds]
-    if not any(isinstance(number, SymValue) for number in numbers):
-        return Const(tx.fold(lambda: range(*numbers)))  # type: ignore[arg-type]
-    if numbers[2] == 0:
+    numbers = [bound if bound.expr is not None else Const(int(tx.integer(bound))) for bound in bounds]
+    known = [number.known_as(int) for number in numbers]
+    if None not in known:
+        return Const(tx.fold(lambda: range(*known)))  # type: ignore[arg-type]
+    if known[2] == 0:
         raise tx.raises(ValueError, "range() arg 3 must not be zero")
-    start, stop, step = (n if isinstance(n, SymValue) else Const(n) for n in numbers)
+    start, stop, step = numbers
     return SymRange((start, stop, step))
 
 
@@ -319,7 +319,7 @@ def _super(tx: Context, cls: Any, receiver: Value) -> Value:
     if not isinstance(cls, type):
         raise tx.raises(TypeError, f"super() argument 1 must be a type, not {type(cls).__name__}")
     kind = receiver.python_type()
-    is_class = isinstance(receiver, Const) and isinstance(receiver.value, type)
+    is_class = receiver.known_class() is not None
     if not (issubclass(kind, cls) or (is_class and issubclass(receiver.as_constant(), cls))):
         raise GraphBreak("CAP214", f"super() of {cls.__qualname__} for {receiver.describe()}")
     return SuperValue(cls, receiver)

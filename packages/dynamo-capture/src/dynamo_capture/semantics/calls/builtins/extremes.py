@@ -8,7 +8,7 @@ from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.semantics.numbers import floats
 from dynamo_capture.semantics.registry import handles
 from dynamo_capture.semantics.tensors.content.choices import choose
-from dynamo_capture.values import NONE, Const, SymValue, Value, is_none, size_value
+from dynamo_capture.values import NONE, Value, is_none, size_value
 from dynamo_capture.values.base import Context
 from fx_interface.symbols import Expr, maximum, minimum
 
@@ -21,7 +21,7 @@ def _extreme(tx: Context, args: list[Value], kwargs: dict[str, Value], symbol: s
         raise GraphBreak("CAP230", "max() or min() of several arguments gets a default")
     key, best, sizes = kwargs.get("key", NONE), None, []
     for item in args if len(args) > 1 else args[0].one_by_one(tx):
-        if best is None and is_none(key) and (isinstance(item, SymValue) or item.python_type() is int):
+        if best is None and is_none(key) and (item.expr is not None or item.python_type() is int):
             sizes.append(item)  # comparing them does nothing else
             continue
         for waiting in sizes:
@@ -29,7 +29,7 @@ def _extreme(tx: Context, args: list[Value], kwargs: dict[str, Value], symbol: s
         sizes.clear()
         best = _better(tx, symbol, key, item, best)
     if sizes:
-        found = _symbolic_extreme(sizes, symbol) if any(isinstance(n, SymValue) for n in sizes) else None
+        found = _symbolic_extreme(sizes, symbol) if any(n.expr is not None for n in sizes) else None
         if found is not None:
             return found
         for waiting in sizes:
@@ -61,10 +61,10 @@ def _better(
 def _symbolic_extreme(items: list[Value], symbol: str) -> Value | None:
     numbers: list[int | Expr] = []
     for item in items:
-        if isinstance(item, SymValue):
+        if item.expr is not None:
             numbers.append(item.expr)
-        elif isinstance(item, Const) and type(item.value) is int:
-            numbers.append(item.value)
+        elif (known := item.known_as(int)) is not None:
+            numbers.append(known)
         else:
             return None
     total = numbers[0]

@@ -31,13 +31,13 @@ from dynamo_capture.values import (
     ObjectValue,
     PartialValue,
     SequenceValue,
-    SymValue,
     TensorValue,
     Value,
     boolean,
     is_none,
     is_opaque,
     size_value,
+    tensors_of,
 )
 from dynamo_capture.values.base import Context
 from dynamo_capture.values.objects.instance_dict import InstanceDictValue
@@ -65,7 +65,7 @@ def length(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
         tx.tensors.check_special(value, "__len__")
         answer = tx.tensors.by_override(len, [value])
         if answer is not None:
-            return answer if isinstance(answer, SymValue) else Const(length_from(tx, answer))
+            return answer if answer.expr is not None else Const(length_from(tx, answer))
         return size_value(value.meta.spec.sizes[0])
     return Const(value.length(tx))
 
@@ -257,7 +257,7 @@ def rounded(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     if isinstance(args[0], TensorValue):
         tx.tensors.check_special(args[0], "__round__")
         raise refuse(tx, args[0].python_type(), "__round__")
-    if isinstance(args[0], SymValue) and len(args) == 1:
+    if args[0].expr is not None and len(args) == 1:
         return args[0]
     if isinstance(args[0], ObjectValue):
         return tx.calls.special(args[0], "__round__", args[1:])
@@ -319,11 +319,11 @@ def sorted_list(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Val
     ranks = items if is_none(key) else [key.call(tx, [item], {}) for item in items]
     reverse = "reverse" in kwargs and _flag(tx, kwargs["reverse"])
     try:
-        if any(isinstance(rank, SymValue) for rank in ranks):
+        if any(rank.expr is not None for rank in ranks):
             raise NotConstant("sizes are compared, not fixed")
         plain = [tx.calls.python_object(rank) for rank in ranks]
     except NotConstant:
-        if any(isinstance(rank, TensorValue) for rank in ranks) and len(ranks) > 1:
+        if tensors_of(ranks) and len(ranks) > 1:
             raise GraphBreak("CAP201", "tensors are sorted by their content") from None
         given = [ListValue(items), ListValue(ranks), boolean(reverse)]
         return tx.inliner.call_function(Const(sorted_by), given, {})

@@ -46,7 +46,7 @@ def set_pop(tx: Context, owner: SetValue, args: list[Value], kwargs: dict[str, V
 @method(set.update)
 def set_update(tx: Context, owner: SetValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
     for source in args:
-        if isinstance(source, ObjectValue) and isinstance(source.base, SetValue):
+        if isinstance(source.base, SetValue):
             source = source.base  # however its class iterates
         if isinstance(source, SetValue):
             owner.update_with(tx, operator.ior, source)

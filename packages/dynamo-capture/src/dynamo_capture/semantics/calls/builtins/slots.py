@@ -226,7 +226,7 @@ def _is_unequal(tx: Context, receiver: ObjectValue, other: Value) -> Value:
 
 
 def _is_not_implemented(value: Value) -> bool:
-    return isinstance(value, Const) and value.value is NotImplemented
+    return value.stands_for(NotImplemented)
 
 
 def _get_or_missing(tx: Context, receiver: ObjectValue, key: Value) -> Value:

@@ -13,9 +13,8 @@ def index_parts(tx: Context, key: Value) -> list[Value]:
     key = tx.force(key)
     if isinstance(key, TupleValue):
         return key.unpack(tx)
-    if isinstance(key, Const) and type(key.value) is tuple:
-        return [Const(part) for part in key.value]
-    return [key]
+    known = key.known_as(tuple)
+    return [key] if known is None else [Const(part) for part in known]
 
 
 def is_basic(tx: Context, key: Value, numbers: bool = True) -> bool:

@@ -72,7 +72,7 @@ class Arrays:
         if isinstance(value, ArrayValue):
             tensor = value.as_tensor(self._tx) if not value.is_known and not value.is_number else None
             return tensor if tensor is not None and tensor.meta.spec.sizes else None
-        return value if isinstance(value, Const) and type(value.value) in (int, float) else None
+        return value if value.known_as(int, float) is not None else None
 
     def _computed(self, function: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
         tx = self._tx

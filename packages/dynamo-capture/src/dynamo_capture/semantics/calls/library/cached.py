@@ -26,7 +26,7 @@ from dynamo_capture.foundation.errors import GraphBreak, UserRaise
 from dynamo_capture.semantics.regions.reachable import first_outside
 from dynamo_capture.sources.cached_answers import NO_ANSWER, KeptAnswerSource, caches_of
 from dynamo_capture.sources.sources import CallSource, known_object
-from dynamo_capture.values import Const, ObjectValue, SymValue, TensorValue, Value
+from dynamo_capture.values import Const, ObjectValue, TensorValue, Value
 from dynamo_capture.values.base import Context
 from fx_guards import constants_equal
 
@@ -168,13 +168,13 @@ def _is_nameable(tx: Context, value: Value) -> bool:
     """Whether a source, which is to call the function again, can name the argument."""
     value = tx.force(value)
     existing = isinstance(value, ObjectValue) and value.real is not None and value.source is not None
-    return isinstance(value, SymValue) or existing or tx.is_constant(value)
+    return value.expr is not None or existing or tx.is_constant(value)
 
 
 def _argument(tx: Context, value: Value) -> Any:
     """An argument as a part of the source."""
     value = tx.force(value)
-    if isinstance(value, SymValue):
+    if value.expr is not None:
         return tx.index(value)
     if tx.is_constant(value):
         known = tx.constant(value)

@@ -34,6 +34,7 @@ from dynamo_capture.values import (
     TensorValue,
     TupleValue,
     Value,
+    one_tensor,
     size_value,
 )
 from dynamo_capture.values.base import Context
@@ -158,8 +159,7 @@ class NumpyOperation:
         if place is not None:
             same = self._samples[place] is found
             return self._operands[place] if same else self._view(place, found)
-        tensor = made.pop(0)
-        assert isinstance(tensor, TensorValue)
+        tensor = one_tensor(made.pop(0))
         value = ArrayValue(tensor=tensor, is_number=not isinstance(found, numpy_types.ARRAYS))
         value.is_read_only = not value.is_number and not found.flags.writeable
         return value

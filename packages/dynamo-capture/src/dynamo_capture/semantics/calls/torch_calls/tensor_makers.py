@@ -14,11 +14,11 @@ from dynamo_capture.values import (
     TRUE,
     Const,
     ListValue,
-    SymValue,
     TensorValue,
     TupleValue,
     Value,
     is_none,
+    tensors_of,
 )
 from dynamo_capture.values.base import Context
 from dynamo_capture.values.structures import sequence_leaves
@@ -84,7 +84,7 @@ def _tensor_of_numbers(tx: Context, value: Value, kwargs: dict[str, Value]) -> V
         return tx.tensors.call_function(
             torch.stack, [ListValue([make.call(tx, [item], options) for item in items])], {}
         )
-    if isinstance(value, SymValue):
+    if value.expr is not None:
         dtype = given.pop("dtype", Const(torch.int64))
         return tx.tensors.call_function(torch.full, [Const(()), value], {"dtype": dtype, **given})
     assert isinstance(value, RuntimeFloat)
@@ -138,7 +138,7 @@ def _holds_all(wider: torch.dtype, dtype: torch.dtype) -> bool:
 
 
 def _nested_tensor(tx: Context, value: Value) -> bool:
-    return any(isinstance(item, TensorValue) for item in sequence_leaves(tx, [value]))
+    return bool(tensors_of(sequence_leaves(tx, [value])))
 
 
 for _function in (torch.tensor, torch.as_tensor, torch.asarray):

@@ -25,7 +25,6 @@ from dynamo_capture.values import (
     TRUE,
     Const,
     ObjectValue,
-    SymValue,
     TensorMeta,
     TensorValue,
     Value,
@@ -180,7 +179,7 @@ def tensor_split(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Va
 
 @handles(torch.sym_int)
 def sym_int(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    return args[0] if isinstance(args[0], SymValue) else Const(int).call(tx, args, {})
+    return args[0] if args[0].expr is not None else Const(int).call(tx, args, {})
 
 
 @handles(torch.sym_max)

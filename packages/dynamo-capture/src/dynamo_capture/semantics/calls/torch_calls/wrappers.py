@@ -11,7 +11,7 @@ from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.semantics.calls.builtins.construct import new_tensor
 from dynamo_capture.semantics.registry import handles
 from dynamo_capture.shapes.irregular import written_argument
-from dynamo_capture.values import Const, SymValue, TensorMeta, TensorValue, TupleValue, Value, is_none
+from dynamo_capture.values import Const, TensorMeta, TensorValue, TupleValue, Value, is_none
 from dynamo_capture.values.base import Context
 from dynamo_capture.values.tensors.wrapper import WrapperValue, dispatches
 from fx_interface.tensor_spec import TensorSpec, contiguous_strides, located
@@ -82,7 +82,7 @@ def _numbers(tx: Context, value: Value) -> tuple[Any, ...]:
     found: list[Any] = []
     for item in tx.force(value).unpack(tx):
         item = tx.force(item)
-        found.append(item.expr if isinstance(item, SymValue) else tx.integer(item))
+        found.append(item.expr if item.expr is not None else tx.integer(item))
     return tuple(found)
 
 

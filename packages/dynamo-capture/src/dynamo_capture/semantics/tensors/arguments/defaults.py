@@ -73,4 +73,4 @@ def with_dtype(function: Callable[..., Any], kwargs: dict[str, Value], result: A
 
 
 def _is_none(value: Value | None) -> bool:
-    return value is None or (isinstance(value, Const) and value.value is None)
+    return value is None or value.stands_for(None)

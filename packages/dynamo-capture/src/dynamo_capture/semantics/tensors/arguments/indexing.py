@@ -15,7 +15,17 @@ import torch
 from dynamo_capture.foundation import numpy_types
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.semantics.tensors.content import data_numbers
-from dynamo_capture.values import Const, Lazy, ListValue, SliceValue, SymValue, TensorValue, TupleValue, Value
+from dynamo_capture.values import (
+    Const,
+    Lazy,
+    ListValue,
+    SliceValue,
+    SymValue,
+    TensorValue,
+    TupleValue,
+    Value,
+    one_tensor,
+)
 from dynamo_capture.values.base import Context
 from dynamo_capture.values.tensors.array import ArrayValue
 from dynamo_capture.values.tensors.floating import RuntimeFloat
@@ -28,7 +38,7 @@ def without_data(tx: Context, owner: TensorValue, key: Value) -> tuple[TensorVal
     """A view of ``owner`` with the integers from data among the indices selected, and the rest of the key: None where
     nothing is left of it. The same tensor and key where there are none, or a dimension cannot be told."""
     items = [tx.force(item) for item in key.items] if isinstance(key, TupleValue) else [key]
-    if isinstance(key, SymValue) and not owner.meta.spec.sizes:  # torch tells the number
+    if key.expr is not None and not owner.meta.spec.sizes:  # torch tells the number
         tx.fold(lambda: torch.zeros((), device="cpu")[tx.integer(key)])
     if any(_is_refused(tx, item) for item in items):
         raise GraphBreak("CAP206", "an index is a text, or of another kind that torch warns of or looks into")
@@ -87,10 +97,8 @@ def _is_list_from_data(tx: Context, item: Value) -> bool:
     if not isinstance(item, ListValue):
         return False
     parts = [tx.force(part) for part in item.items]
-    known = all(
-        isinstance(part, SymValue) or (isinstance(part, Const) and type(part.value) is int) for part in parts
-    )
-    return known and any(isinstance(part, SymValue) and tx.env.is_from_data(part.expr) for part in parts)
+    known = all(part.expr is not None or part.known_as(int) is not None for part in parts)
+    return known and any(part.expr is not None and tx.env.is_from_data(part.expr) for part in parts)
 
 
 def _has_open_bounds(tx: Context, item: Value) -> bool:
@@ -107,14 +115,13 @@ def _cut(tx: Context, owner: TensorValue, dim: int, item: Value) -> TensorValue:
     bounds = [tx.force(bound) for bound in item.bounds]
     start, stop = (_number(tx, bound) or bound for bound in bounds[:2])
     step = bounds[2] if bounds[2].as_constant() is not None else Const(1)
-    found = tx.tensors.call_function(torch.ops.aten.slice.Tensor, [owner, Const(dim), start, stop, step], {})
-    assert isinstance(found, TensorValue)
-    return found
+    args = [owner, Const(dim), start, stop, step]
+    return one_tensor(tx.tensors.call_function(torch.ops.aten.slice.Tensor, args, {}))
 
 
 def _may_be_number(tx: Context, item: Value) -> bool:
     """Whether an index is one integer from data."""
-    if isinstance(item, SymValue):
+    if item.expr is not None:
         return tx.env.is_from_data(item.expr)
     if not isinstance(item, TensorValue) or item.meta.spec.sizes or item.meta.spec.dtype is torch.uint8:
         return False

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import torch
 
-from dynamo_capture.values import Const, ListValue, SequenceValue, SymValue, TupleValue, Value, is_none
+from dynamo_capture.values import Const, ListValue, SequenceValue, TupleValue, Value, is_none
 from dynamo_capture.values.base import Context
 from dynamo_capture.values.structures import sequence_leaves
 
@@ -28,14 +28,14 @@ def stacked(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value |
 
 def _has_data(tx: Context, value: Value) -> bool:
     return any(
-        isinstance(item, SymValue) and tx.env.is_from_data(item.expr) for item in sequence_leaves(tx, [value])
+        item.expr is not None and tx.env.is_from_data(item.expr) for item in sequence_leaves(tx, [value])
     )
 
 
 def _flat(tx: Context, value: Value) -> list[Value] | None:
     """All numbers of a list of lists; None if there is something else than integers."""
     value = tx.force(value)
-    if isinstance(value, SymValue) or (isinstance(value, Const) and type(value.value) is int):
+    if value.expr is not None or value.known_as(int) is not None:
         return [value]
     if not isinstance(value, SequenceValue) or not value.items:
         return None

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import torch
 
-from dynamo_capture.values import Const, ListValue, SymValue, TensorValue, TupleValue, Value
+from dynamo_capture.values import Const, ListValue, TensorValue, TupleValue, Value, tensors_of
 from dynamo_capture.values.base import Context
 
 _INDEX = torch.ops.aten.index.Tensor
@@ -21,7 +21,7 @@ def element(tx: Context, owner: TensorValue, key: Value) -> Value | None:
     items = [tx.force(item) for item in key.items] if isinstance(key, TupleValue) else [key]
     if not items or len(items) > len(owner.meta.spec.sizes) or not all(map(_is_integer, items)):
         return None
-    if not any(isinstance(item, TensorValue) for item in items):
+    if not tensors_of(items):
         return None
     indices = [_as_tensor(tx, owner, item) for item in items]
     node = owner.node
@@ -38,7 +38,7 @@ def element(tx: Context, owner: TensorValue, key: Value) -> Value | None:
 def _is_integer(item: Value) -> bool:
     if isinstance(item, TensorValue):
         return not item.meta.spec.sizes and item.meta.spec.dtype in _INTEGERS
-    return isinstance(item, SymValue) or (isinstance(item, Const) and type(item.value) is int)
+    return item.expr is not None or item.known_as(int) is not None
 
 
 def _as_tensor(tx: Context, owner: TensorValue, item: Value) -> Value:

@@ -24,7 +24,7 @@ def narrow(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value | 
         return None
     if isinstance(start, TensorValue) and start.content is None and not start.meta.spec.rank:
         start = take_out(tx, start)
-    if not isinstance(start, SymValue) or not tx.env.is_from_data(start.expr):
+    if start is None or start.expr is None or not tx.env.is_from_data(start.expr):
         return None
     first: IntLike = start.expr
     size = sizes[dim.value]

@@ -18,7 +18,7 @@ from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.polyfills.registry import FORMS, Form
 from dynamo_capture.semantics.numbers import floats
 from dynamo_capture.sources.formulas import number
-from dynamo_capture.values import Const, TensorValue, Value, is_none
+from dynamo_capture.values import Const, TensorValue, Value, is_none, tensors_of
 from dynamo_capture.values.base import Context
 from dynamo_capture.values.tensors.floating import RuntimeFloat
 
@@ -124,7 +124,7 @@ def _by_form(tx: Context, name: str, args: list[Value], kwargs: dict[str, Value]
         return None
     if name in ("add", "sub", "subtract") and not kwargs:
         return None
-    tensors = [value for value in (*args, *kwargs.values()) if isinstance(value, TensorValue)]
+    tensors = tensors_of((*args, *kwargs.values()))
     wide = _fits(found, tensors)
     if wide is None:
         return None

@@ -27,6 +27,7 @@ from dynamo_capture.values import (
     TupleValue,
     Value,
     boolean,
+    tensors_of,
 )
 from dynamo_capture.values.base import Context
 from dynamo_capture.values.tensors.floating import RuntimeFloat
@@ -71,7 +72,7 @@ def computed(
 def _parts(result: Any) -> list[TensorValue]:
     """The tensors that an operation returns: one, or some in a row; none if there is something else among them."""
     items = list(result.items) if isinstance(result, (TupleValue, ListValue)) else [result]
-    parts = [item for item in items if isinstance(item, TensorValue)]
+    parts = tensors_of(items)
     return parts if len(parts) == len(items) else []
 
 
@@ -80,7 +81,7 @@ def _give(result: TensorValue, found: Any, args: list[Value], given: list[Any], 
     spec = result.meta.spec
     if isinstance(found, torch.Tensor) and (tuple(found.shape), found.dtype) == (spec.sizes, spec.dtype):
         if any(_shares_memory(found, value) for value in given) and result.root is result:
-            forget([value for value in args if isinstance(value, TensorValue)])  # the alias is not followed
+            forget(tensors_of(args))  # the alias is not followed
         else:
             result.content, result.follows_from = found, tuple(origins)
 
@@ -136,27 +137,23 @@ def _symbolic(
     tx: Context, function: Callable[..., Any], args: list[Value], kwargs: dict[str, Value]
 ) -> SymValue | None:
     """The integer in a tensor that is made of a size: ``torch.tensor(n)``, ``torch.floor_divide(n, 4)``."""
-    numbers = [
+    numbers: list[Any] = [
         value.content if isinstance(value, TensorValue) and isinstance(value.content, SymValue) else value
         for value in args
     ]
-    if not numbers or not isinstance(numbers[0], SymValue):
+    first = numbers[0] if numbers else None
+    if not isinstance(first, SymValue):
         return None
     if len(numbers) == 1 and function in (torch.tensor, torch.as_tensor, torch.scalar_tensor):
-        return numbers[0]
+        return first
     symbol = _INTEGER_OPERATIONS.get(function)
     if function is torch.div and list(kwargs) == ["rounding_mode"]:
         mode = kwargs["rounding_mode"].as_constant()
         low = tx.env.bounds(numbers[0].expr).low
         rounds_down = mode == "floor" or (mode == "trunc" and low is not None and low >= 0)
         symbol = "//" if rounds_down else None
-    if (
-        symbol is None
-        or len(numbers) != 2
-        or not (isinstance(numbers[1], Const) and type(numbers[1].value) is int)
-    ):
-        return None
-    if symbol == "//" and numbers[1].value <= 0:
+    by = numbers[1].known_as(int) if symbol is not None and len(numbers) == 2 else None
+    if symbol is None or by is None or (symbol == "//" and by <= 0):
         return None
     found = tx.operators.binary(symbol, numbers[0], numbers[1])
     return found if isinstance(found, SymValue) else None

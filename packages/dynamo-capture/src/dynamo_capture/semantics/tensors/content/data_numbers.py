@@ -12,7 +12,16 @@ from typing import Any
 import torch
 
 from dynamo_capture.foundation.errors import DataDependent, GraphBreak
-from dynamo_capture.values import Const, ListValue, SymValue, TensorValue, TupleValue, Value
+from dynamo_capture.values import (
+    Const,
+    ListValue,
+    SymValue,
+    TensorValue,
+    TupleValue,
+    Value,
+    are_tensors,
+    one_tensor,
+)
 from dynamo_capture.values.base import Context
 from dynamo_capture.values.numbers.condition import DataCondition
 from fx_interface.errors import UnsupportedProgramError
@@ -87,8 +96,7 @@ def list_of(tx: Context, tensor: TensorValue) -> Value | None:
         return None
     numbers: list[Value] = []
     for index in range(tx.env.specialize(spec.sizes[0])):
-        item = tensor.get_item(tx, Const(index))
-        assert isinstance(item, TensorValue)
+        item = one_tensor(tensor.get_item(tx, Const(index)))
         taken = list_of(tx, item) if item.meta.spec.sizes else take_out(tx, item)
         if taken is None:
             return None
@@ -113,8 +121,7 @@ def truth_of(tx: Context, tensor: TensorValue) -> DataCondition | None:
         return None
     spec = tensor.meta.spec
     if spec.dtype is torch.bool and all(isinstance(size, int) and size == 1 for size in spec.sizes):
-        converted = tensor.call_method(tx, "to", [Const(torch.int64)], {})
-        assert isinstance(converted, TensorValue)
+        converted = one_tensor(tensor.call_method(tx, "to", [Const(torch.int64)], {}))
         tensor = converted
     taken = take_out(tx, tensor)
     if taken is not None:
@@ -139,7 +146,7 @@ def are_equal(tx: Context, one: Value, other: Value) -> Value | None:
 
 def are_close(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> DataCondition | None:
     """``torch.allclose``; None where one of the two is no tensor."""
-    if len(args) < 2 or not all(isinstance(value, TensorValue) for value in args[:2]):
+    if len(args) < 2 or not are_tensors(args[:2]):
         return None
     close = tx.tensors.call_function(torch.isclose, args, kwargs).call_method(tx, "all", [], {})
     return truth_of(tx, close) if isinstance(close, TensorValue) else None

@@ -96,8 +96,8 @@ class Followed:
             wider = is_rounded and value.meta.spec.dtype is torch.float64
         elif isinstance(value, RuntimeFloat):
             found, wider = value.formula, is_rounded
-        elif isinstance(value, Const) and type(value.value) in (int, float):
-            found, wider = number(value.value), is_rounded
+        elif (known := value.known_as(int, float)) is not None:
+            found, wider = number(known), is_rounded
         else:
             return None
         return apply("single", found) if wider else found

@@ -9,7 +9,7 @@ from torch.fx import Node
 from torch.fx.node import map_arg
 
 from dynamo_capture.sources.sources import AnswerSource
-from dynamo_capture.values import SymValue, TensorValue
+from dynamo_capture.values import TensorValue
 from dynamo_capture.values.base import Context
 from fx_interface.symbols import IntLike, Relation
 from fx_interface.tensor_spec import SPEC_KEY, TensorSpec
@@ -35,7 +35,7 @@ def storage_offset(tx: Context, owner: TensorValue) -> IntLike | None:
     if memory.real is not None and memory.source is not None:
         source = AnswerSource(memory.source, "storage_offset")
         answer = tx.force(tx.wrap(source.step(memory.real), source))
-        begin = answer.expr if isinstance(answer, SymValue) else tx.integer(answer)
+        begin = answer.expr if answer.expr is not None else tx.integer(answer)
     if memory is owner:
         return begin
     spec = memory.meta.spec
