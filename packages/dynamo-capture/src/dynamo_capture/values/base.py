@@ -174,6 +174,10 @@ class Value:
         """``len(x)``."""
         raise self._lacking(tx, "__len__", "taking the length", "object of type {name!r} has no len()")
 
+    def concatenated(self, tx: Context, other: Value, *, in_place: bool) -> Value | None:
+        """``x + other`` of containers, ``x += other``; None where Python's class has none for these."""
+        return None
+
     def index(self, tx: Context) -> Any:
         """The constant that it is as an index: an integer, a slice; a symbolic one is fixed."""
         return tx.constant(self)

@@ -18,6 +18,7 @@ class BinaryOperator(NamedTuple):
     function: Callable[..., Any]
     left: str
     right: str | None
+    symbol: str
     plain: str | None = None
 
 
@@ -39,9 +40,9 @@ def _table() -> dict[str, BinaryOperator]:
     }
     table = {}
     for symbol, (name, function) in rows.items():
-        table[symbol] = BinaryOperator(function, f"__{name}__", f"__r{name}__")
+        table[symbol] = BinaryOperator(function, f"__{name}__", f"__r{name}__", symbol)
         inplace = getattr(operator, f"i{name.rstrip('_')}" if name not in ("and", "or") else f"i{name}")
-        table[symbol + "="] = BinaryOperator(inplace, f"__i{name}__", None, symbol)
+        table[symbol + "="] = BinaryOperator(inplace, f"__i{name}__", None, f"{symbol}=", symbol)
     return table
 
 

@@ -8,6 +8,7 @@ from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.polyfills.torch import substitute_for
 from dynamo_capture.semantics.numbers import floats
 from dynamo_capture.semantics.operators import comparing_containers
+from dynamo_capture.semantics.operators.pairs import Pairs
 from dynamo_capture.semantics.operators.refusals import check_named, refuse
 from dynamo_capture.values import (
     Const,
@@ -17,6 +18,7 @@ from dynamo_capture.values import (
     SequenceValue,
     SliceValue,
     SymRange,
+    SymValue,
     TensorValue,
     Value,
     boolean,
@@ -46,52 +48,23 @@ _RELATIONS: dict[str, tuple[RelationOp, bool]] = {
 }
 
 
+_PAIRS = Pairs()
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 def compare(tx: Context, symbol: str, lhs: Value, rhs: Value) -> Value:
     """``lhs symbol rhs`` for ``<``, ``==`` and so on."""
     lhs, rhs = _with_fixed_bounds(tx, lhs), _with_fixed_bounds(tx, rhs)
-    function, left, right = COMPARE[symbol]
     if lhs.is_open or rhs.is_open:
         answer = floats.compare(tx, symbol, lhs, rhs)
         if answer is not None:
             return boolean(answer)
-    if isinstance(lhs, RaggedSize) or isinstance(rhs, RaggedSize):
-        return _compare_ragged(tx, symbol, lhs, rhs)
-    if isinstance(lhs, KeyValue):
-        return lhs.compare(tx, symbol, rhs)
-    if isinstance(lhs, ArrayValue) or isinstance(rhs, ArrayValue):
-        return tx.arrays.binary(symbol, function, lhs, rhs)
-    if isinstance(lhs, Const) and isinstance(rhs, Const):
-        own = of_members(tx, lhs, rhs, left, right)
-        if own is not None:
-            return own
-        check_metaclass(tx, lhs.value, left, "__eq__")
-        check_metaclass(tx, rhs.value, right, "__eq__")
-        return tx.known(tx.fold(lambda: function(lhs.value, rhs.value)))
-    if isinstance(rhs, TensorValue) and isinstance(lhs, ObjectValue) and tx.attributes.overrides(lhs, left):
-        own = tx.calls.special(lhs, left, [rhs])
-        if not own.stands_for(NotImplemented):
-            return own
-    if isinstance(lhs, ChosenValue) or isinstance(rhs, ChosenValue):
-        return tx.tensors.call_function(function, [lhs, rhs], {})
-    if isinstance(lhs, TensorValue) or isinstance(rhs, TensorValue):
-        other = rhs if isinstance(lhs, TensorValue) else lhs
-        if isinstance(other, ObjectValue) and tx.attributes.overrides(other, right):
-            raise GraphBreak("CAP210", f"{symbol} between a tensor and {other.describe()}")
-        if symbol in ("==", "!=") and _is_no_operand(other):
-            return boolean(symbol == "!=")
-        check_named(symbol, lhs, rhs)
-        return tx.tensors.call_function(function, [lhs, rhs], {})
-    if isinstance(lhs, ObjectValue) or isinstance(rhs, ObjectValue):
-        return _compare_objects(tx, symbol, lhs, rhs, left, right)
-    if lhs.expr is not None or rhs.expr is not None:
-        found = _compare_symbolic(tx, symbol, lhs, rhs)
-        if found is not None:
-            return found
+    found = _PAIRS.answer(tx, symbol, lhs, rhs)
+    if found is not None:
+        return found
     if symbol in ("==", "!="):
         return boolean(comparing_containers.equal(tx, lhs, rhs) == (symbol == "=="))
+    function = COMPARE[symbol][0]
     answered = comparing_containers.ordered(tx, symbol, function, lhs, rhs)
     if answered is not None:
         return answered
@@ -106,6 +79,7 @@ def _with_fixed_bounds(tx: Context, value: Value) -> Value:
     return Const(value.as_slice(tx)) if isinstance(value, SliceValue) else value
 
 
+@_PAIRS.either(RaggedSize)
 def _compare_ragged(tx: Context, symbol: str, lhs: Value, rhs: Value) -> Value:
     """A ragged size equals itself alone, and is at least 2."""
     if symbol in ("==", "!="):
@@ -124,24 +98,51 @@ def _compare_ragged(tx: Context, symbol: str, lhs: Value, rhs: Value) -> Value:
     raise GraphBreak("CAP210", f"{symbol} between a ragged size and {rhs.describe()}")
 
 
-def _compare_symbolic(tx: Context, symbol: str, lhs: Value, rhs: Value) -> Value | None:
-    one, other = lhs.number(), rhs.number()
-    if one is None or other is None:
-        if symbol in ("==", "!="):
-            return boolean(symbol == "!=")
-        return None
-    if isinstance(one, float) or isinstance(other, float):
-        answer = tx.numbers.compare(symbol, lhs, rhs)
-        return boolean(answer) if answer is not None else None
-    relation, swap = _RELATIONS[symbol]
-    one, other = (other, one) if swap else (one, other)
-    asked, env = Relation(relation, one, other), tx.env
-    if env.is_from_data(asked) and env.known(asked) is None:
-        return DataCondition(asked)
-    return boolean(tx.decide(asked))
+@_PAIRS.left(KeyValue)
+def _compare_keys(tx: Context, symbol: str, lhs: KeyValue, rhs: Value) -> Value:
+    return lhs.compare(tx, symbol, rhs)
 
 
-def _compare_objects(tx: Context, symbol: str, lhs: Value, rhs: Value, left: str, right: str) -> Value:
+@_PAIRS.either(ArrayValue)
+def _compare_arrays(tx: Context, symbol: str, lhs: Value, rhs: Value) -> Value:
+    return tx.arrays.binary(symbol, COMPARE[symbol][0], lhs, rhs)
+
+
+@_PAIRS.both(Const)
+def _compare_constants(tx: Context, symbol: str, lhs: Const, rhs: Const) -> Value:
+    function, left, right = COMPARE[symbol]
+    own = of_members(tx, lhs, rhs, left, right)
+    if own is not None:
+        return own
+    check_metaclass(tx, lhs.value, left, "__eq__")
+    check_metaclass(tx, rhs.value, right, "__eq__")
+    return tx.known(tx.fold(lambda: function(lhs.value, rhs.value)))
+
+
+@_PAIRS.either(ChosenValue)
+def _compare_chosen(tx: Context, symbol: str, lhs: Value, rhs: Value) -> Value:
+    return tx.tensors.call_function(COMPARE[symbol][0], [lhs, rhs], {})
+
+
+@_PAIRS.either(TensorValue)
+def _compare_tensors(tx: Context, symbol: str, lhs: Value, rhs: Value) -> Value:
+    function, left, right = COMPARE[symbol]
+    if isinstance(lhs, ObjectValue) and tx.attributes.overrides(lhs, left):
+        own = tx.calls.special(lhs, left, [rhs])
+        if not own.stands_for(NotImplemented):
+            return own
+    other = rhs if isinstance(lhs, TensorValue) else lhs
+    if isinstance(other, ObjectValue) and tx.attributes.overrides(other, right):
+        raise GraphBreak("CAP210", f"{symbol} between a tensor and {other.describe()}")
+    if symbol in ("==", "!=") and _is_no_operand(other):
+        return boolean(symbol == "!=")
+    check_named(symbol, lhs, rhs)
+    return tx.tensors.call_function(function, [lhs, rhs], {})
+
+
+@_PAIRS.either(ObjectValue)
+def _compare_objects(tx: Context, symbol: str, lhs: Value, rhs: Value) -> Value:
+    _, left, right = COMPARE[symbol]
     attempts = [(lhs, left, rhs), (rhs, right, lhs)]
     if rhs.python_type() is not lhs.python_type() and issubclass(rhs.python_type(), lhs.python_type()):
         attempts.reverse()
@@ -177,6 +178,24 @@ def _compare_objects(tx: Context, symbol: str, lhs: Value, rhs: Value, left: str
         return boolean(tx.operators.same(lhs, rhs) == (symbol == "=="))
     names = lhs.class_name(tx), rhs.class_name(tx)
     raise tx.raises(TypeError, f"{symbol!r} not supported between instances of {names[0]!r} and {names[1]!r}")
+
+
+@_PAIRS.either(SymValue)
+def _compare_symbolic(tx: Context, symbol: str, lhs: Value, rhs: Value) -> Value | None:
+    one, other = lhs.number(), rhs.number()
+    if one is None or other is None:
+        if symbol in ("==", "!="):
+            return boolean(symbol == "!=")
+        return None
+    if isinstance(one, float) or isinstance(other, float):
+        answer = tx.numbers.compare(symbol, lhs, rhs)
+        return boolean(answer) if answer is not None else None
+    relation, swap = _RELATIONS[symbol]
+    one, other = (other, one) if swap else (one, other)
+    asked, env = Relation(relation, one, other), tx.env
+    if env.is_from_data(asked) and env.known(asked) is None:
+        return DataCondition(asked)
+    return boolean(tx.decide(asked))
 
 
 def of_members(tx: Context, lhs: Const, rhs: Const, left: str, right: str | None) -> Value | None:

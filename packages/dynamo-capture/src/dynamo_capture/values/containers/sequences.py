@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from dynamo_capture.foundation.class_members import has_member
-from dynamo_capture.foundation.errors import NotConstant
+from dynamo_capture.foundation.errors import GraphBreak, NotConstant
 from dynamo_capture.foundation.per_class import once_per_class
 from dynamo_capture.foundation.type_names import message_name
 from dynamo_capture.values.base import Context, IteratorStop, IteratorValue, Lazy, Value
@@ -83,6 +83,10 @@ class SequenceValue(Value):
         """``x[a:b:c]``."""
         raise NotImplementedError
 
+    def repeated(self, tx: Context, times: int, *, in_place: bool) -> Value:
+        """``x * times``; a list is changed ``in_place``."""
+        raise NotImplementedError
+
     def contains(self, tx: Context, item: Value) -> bool:
         return any(tx.operators.equal_or_same(tx.force(part), item) for part in self.items)
 
@@ -140,6 +144,24 @@ class TupleValue(SequenceValue):
         if self.cls is tuple and len(items) == len(self.items) and (window.step or 1) == 1:
             return self
         return TupleValue(items, torch.Size if self.cls is torch.Size else tuple)
+
+    def concatenated(self, tx: Context, other: Value, *, in_place: bool) -> Value | None:
+        return self._of_items([*self.items, *other.items], other) if isinstance(other, TupleValue) else None
+
+    def repeated(self, tx: Context, times: int, *, in_place: bool) -> Value:
+        return self._of_items(tx.fold(lambda: self.items * times))
+
+    def _of_items(self, items: list[Value], *others: TupleValue) -> TupleValue:
+        """What an operator on tuples gives: ``torch.Size`` where one of them is one."""
+        operands = (self, *others)
+        if all(operand.cls is not torch.Size for operand in operands):
+            for operand in operands:  # the others are empty
+                if operand.cls is tuple and len(operand.items) == len(items):
+                    return operand
+            return TupleValue(items)
+        if not all(issubclass(item.python_type(), int) for item in items):
+            raise GraphBreak("CAP210", "sizes are put together with what is no integer")
+        return TupleValue(items, torch.Size)
 
     def iterate(self, tx: Context) -> IteratorValue:
         return SequenceIterator(self.items, type(iter(())), self)
@@ -236,6 +258,21 @@ class ListValue(SequenceValue):
         made.maxlen = self.maxlen
         made.trim()
         return made
+
+    def concatenated(self, tx: Context, other: Value, *, in_place: bool) -> Value | None:
+        if in_place:
+            self.extend(tx, other)
+            return self
+        is_alike = isinstance(other, ListValue) and other.cls is self.cls
+        return self.like([*self.items, *other.items]) if is_alike else None  # type: ignore[attr-defined]
+
+    def repeated(self, tx: Context, times: int, *, in_place: bool) -> Value:
+        items = tx.fold(lambda: self.items * times)
+        if not in_place:
+            return self.like(items)
+        tx.effects.mutates(self)
+        self.items[:] = items
+        return self
 
     def extend(self, tx: Context, source: Value) -> None:
         """Take in the items of any iterable."""
