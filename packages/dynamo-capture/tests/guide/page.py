@@ -149,20 +149,39 @@ def page() -> str:
 WAYS = (
     ("an opcode", '`interpreter/opcodes/`: a function with `@opcode("NAME")` in the file of its family'),
     (
-        "a builtin function, or one of the standard library",
-        "`semantics/calls/builtins/` or `semantics/calls/library/`: a function with `@handles(function)`",
+        "a builtin function, one of the standard library, or a method in C (`@handles(queue.SimpleQueue.put)`)",
+        "`semantics/calls/builtins/` or `semantics/calls/library/`: a function with `@handles(function)`, which gets "
+        "values (of a method the object first) and may decline by None; `semantics/calls/catalogue.py` names a new "
+        "module",
     ),
     (
         "a function that is easier in Python",
-        "`polyfills/python/` or `polyfills/torch/`: a function with `@substitutes(function)`",
+        "`polyfills/python/` or `polyfills/torch/`: a function with `@substitutes(function)`; an `__init__` of "
+        "`polyfills/` names a new module. Cases for it go into `tests/polyfills/test_polyfills.py`",
     ),
     (
         "who else is asked about a call of a known object, or about an operation on tensors",
         "`semantics/calls/known_calls.py`, `semantics/tensor_service.py`: a function in the list, which may decline",
     ),
-    ("a method of tensors that the metadata answers", "`semantics/tensors/methods.py`"),
+    (
+        "who else is asked about a method or an attribute of tensors",
+        "`semantics/tensor_service.py`: a function in a list, which may decline",
+    ),
+    (
+        "a method of tensors that the metadata answers",
+        '`semantics/tensors/methods.py`: a function with `@method("name")`, which may decline by None: then it is an '
+        "operation of the graph",
+    ),
     ("a guard that only capture needs", "`guard_kinds/`: a class with `@fx_guards.guard_kind`"),
-    ("a side effect", "`side_effects/effects.py` notes it, `codegen/replay.py` carries it out"),
+    (
+        "a side effect of a call",
+        "the function's handler gives the call to `tx.effects.deferred`, which makes it when the graph has run: where "
+        "nothing that is followed can ask for what it has changed",
+    ),
+    (
+        "a side effect on what the trace follows",
+        "`side_effects/effects.py` notes it, `codegen/replay.py` carries it out",
+    ),
     (
         "a kind of value",
         "`values/`: its class says what it is made of (`children`), what torch is given for it (`rebuilt`, `fake`, "

@@ -19,6 +19,27 @@ items = [3, 1, 2, 1]
 words = ["b", "A", "c", "a"]
 
 
+class _Hinting:
+    def __init__(self, hint: Any) -> None:
+        self.hint = hint
+
+    def __length_hint__(self) -> Any:
+        if isinstance(self.hint, Exception):
+            raise self.hint
+        return self.hint
+
+
+def _hints() -> Iterator[Call]:
+    for one in (
+        items,
+        5,
+        iter(items),
+        *map(_Hinting, (3, True, NotImplemented, -1, "a", TypeError("no"), ValueError("no"))),
+    ):
+        yield operator.length_hint, (one,), {}
+        yield operator.length_hint, (one, 7), {}
+
+
 def _builtins() -> Iterator[Call]:
     yield builtins.sum, (items,), {}
     yield math.prod, (items,), {}
@@ -57,7 +78,7 @@ def _outcome(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[s
     return result
 
 
-@pytest.mark.parametrize(("original", "args", "kwargs"), [*_builtins(), *_functions()])
+@pytest.mark.parametrize(("original", "args", "kwargs"), [*_builtins(), *_functions(), *_hints()])
 def test_outcome_is_the_originals(original: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     assert _outcome(SUBSTITUTES[original], args, kwargs) == _outcome(original, args, kwargs)
 

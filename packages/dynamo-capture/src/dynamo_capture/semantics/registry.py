@@ -43,6 +43,14 @@ def handles(*functions: Any) -> Callable[[H], H]:
     return declaring(HANDLERS, *functions)
 
 
+def handler_of(function: Any) -> Handler | None:
+    """The handler of a function or method; None where there is none, as for methods that have no hash."""
+    try:
+        return HANDLERS.get(function)
+    except TypeError:
+        return None
+
+
 def pure(*functions: Any) -> None:
     """Declare callables as pure."""
     PURE.update(functions)

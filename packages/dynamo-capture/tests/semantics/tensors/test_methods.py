@@ -59,3 +59,26 @@ def test_where_a_view_in_the_form_of_another_tensor_lies():
 
     fast = optimize(lambda graph, inputs: graph.forward, fullgraph=True)(f)
     assert fast(torch.arange(4.0), torch.ones(3))[:2] == (1, 0)
+
+
+def test_memory_of_its_own_is_no_other():
+    def f(x, y):
+        made = x + 1
+        return made.is_set_to(x), made.is_set_to(made), x.is_set_to(x), made.is_set_to(x * 2), made
+
+    x = torch.ones(2)
+    fast = optimize(lambda graph, inputs: graph.forward, fullgraph=True)(f)
+    assert fast(x, x)[:4] == f(x, x)[:4] == (False, True, True, False)
+
+
+@pytest.mark.parametrize(
+    "other", [lambda x, y: y, lambda x, y: x[:], lambda x, y: x.detach()], ids=["given", "view", "detached"]
+)
+def test_whether_existing_memory_is_shared_is_asked_in_python(other):
+    def f(x, y):
+        return x.is_set_to(other(x, y)), x + 1
+
+    x = torch.ones(2)
+    fast = optimize(lambda graph, inputs: graph.forward)(f)
+    for y in (x.view(2), torch.ones(2)):
+        assert fast(x, y)[0] is f(x, y)[0]

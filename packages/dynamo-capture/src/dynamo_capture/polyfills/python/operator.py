@@ -54,3 +54,27 @@ def index_of(sequence: Any, wanted: Any) -> int:
         if item is wanted or item == wanted:
             return position
     raise ValueError("sequence.index(x): x not in sequence")
+
+
+@substitutes(operator.length_hint)
+def length_hint(obj: Any, default: int = 0, /) -> int:
+    """``len``, or else what ``__length_hint__`` says; ``default`` where neither answers."""
+    cls = type(obj)
+    if hasattr(cls, "__len__"):
+        try:
+            return len(obj)
+        except TypeError:
+            pass
+    if not hasattr(cls, "__length_hint__"):
+        return default
+    try:
+        hint = obj.__length_hint__()
+    except TypeError:
+        return default
+    if hint is NotImplemented:
+        return default
+    if not isinstance(hint, int):
+        raise TypeError(f"__length_hint__ must be an integer, not {type(hint).__name__}")
+    if hint < 0:
+        raise ValueError("__length_hint__() should return >= 0")
+    return hint

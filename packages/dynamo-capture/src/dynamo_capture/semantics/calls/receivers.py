@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import random
 import re
 import types
 from typing import Any
@@ -21,7 +20,6 @@ FOLDED = (
 )  # fmt: skip
 
 
-HANDLED_METHODS = (random.Random.random, random.Random.getrandbits)
 BUILTIN_METHODS = (types.BuiltinMethodType, types.MethodWrapperType)
 
 

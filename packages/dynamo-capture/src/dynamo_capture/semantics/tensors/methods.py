@@ -15,7 +15,17 @@ from dynamo_capture.semantics.tensors.content import data_numbers
 from dynamo_capture.semantics.tensors.content.places import storage_offset
 from dynamo_capture.sources.sources import AnswerSource, FollowedTensorSource, PlainTensorSource
 from dynamo_capture.tables import declaring
-from dynamo_capture.values import NONE, TRUE, Const, TensorMeta, TensorValue, TupleValue, Value, size_value
+from dynamo_capture.values import (
+    FALSE,
+    NONE,
+    TRUE,
+    Const,
+    TensorMeta,
+    TensorValue,
+    TupleValue,
+    Value,
+    size_value,
+)
 from dynamo_capture.values.base import Context
 from fx_interface.source import Source
 from fx_interface.tensor_spec import SPEC_KEY
@@ -288,3 +298,16 @@ def _setitem(tx: Context, owner: TensorValue, args: list[Value], kwargs: dict[st
 @method("__getitem__")
 def _getitem(tx: Context, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
     return owner.get_item(tx, args[0])
+
+
+@method("is_set_to")
+def _is_set_to(tx: Context, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    """Whether two tensors show the same memory in the same way: known of one and itself, and of memory of their own."""
+    other = tx.force(args[0]) if len(args) == 1 and not kwargs else None
+    if not isinstance(other, TensorValue):
+        return None
+    if other is owner:
+        return TRUE
+    one, two = owner.memory, other.memory
+    apart = one is not two and (one.source is None or two.source is None)
+    return FALSE if apart else None

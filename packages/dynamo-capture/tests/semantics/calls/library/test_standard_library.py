@@ -4,8 +4,12 @@ import functools
 import importlib
 import inspect
 import operator
+import queue
 
 import pytest
+import torch
+
+import dynamo_capture
 
 
 class Method:
@@ -108,3 +112,37 @@ def test_results(agrees, program):
 )
 def test_what_python_refuses(agrees, program):
     agrees(program)
+
+
+def test_what_is_put_into_a_queue_is_there_after_the_graph():
+    def program(waiting, x):
+        waiting.put(x + 1)
+        waiting.put(item="last", block=False)
+        return x * 2
+
+    waiting = queue.SimpleQueue()
+    dynamo_capture.optimize(lambda graph, examples: graph.forward, fullgraph=True)(program)(
+        waiting, torch.ones(1)
+    )
+    assert (waiting.get().item(), waiting.get(), waiting.empty()) == (2, "last", True)
+
+
+def test_what_is_asked_of_a_queue_sees_what_was_put():
+    def program(waiting, x):
+        waiting.put(x + 1)
+        size = waiting.qsize()
+        return waiting.get() * size
+
+    run = dynamo_capture.optimize(lambda graph, examples: graph.forward)(program)
+    assert run(queue.SimpleQueue(), torch.ones(1)).item() == 2
+
+
+def test_a_call_that_a_queue_refuses_puts_nothing():
+    def program(waiting, x):
+        waiting.put(x)
+        waiting.put()
+
+    waiting = queue.SimpleQueue()
+    with pytest.raises(TypeError, match="put"):
+        dynamo_capture.optimize(lambda graph, examples: graph.forward)(program)(waiting, torch.ones(1))
+    assert waiting.qsize() == 1

@@ -13,9 +13,8 @@ from dynamo_capture.foundation.errors import GraphBreak, UserRaise
 from dynamo_capture.foundation.type_names import has_sequence_slots, message_name
 from dynamo_capture.semantics.calls.builtins.methods import call_builtin_method
 from dynamo_capture.semantics.calls.builtins.texts import text_of, text_of_exception
-from dynamo_capture.semantics.calls.receivers import HANDLED_METHODS
 from dynamo_capture.semantics.calls.signatures import METHOD_KINDS, takes
-from dynamo_capture.semantics.registry import HANDLERS
+from dynamo_capture.semantics.registry import handler_of
 from dynamo_capture.values import (
     NONE,
     Const,
@@ -104,13 +103,13 @@ def call_slot(
 ) -> Value:
     """``function(receiver, *args, **kwargs)``."""
     name = function.__name__
-    if any(function is handled for handled in HANDLED_METHODS):  # some C methods have no hash
-        answer = HANDLERS[function](tx, [receiver, *args], kwargs)
-        assert answer is not None  # they do not decline
-        return answer
     is_taken = len(args) >= _LEAST.get(name, 0) and takes(function, 1 + len(args), tuple(kwargs))
     if isinstance(function, METHOD_KINDS) and not is_taken:
         raise GraphBreak("CAP230", f"{function.__qualname__} gets arguments that it does not take")
+    handler = handler_of(function)
+    answer = None if handler is None else handler(tx, [receiver, *args], kwargs)
+    if answer is not None:
+        return answer
     match name:
         case "__init__":
             return _initialize(tx, receiver, function, args, kwargs)

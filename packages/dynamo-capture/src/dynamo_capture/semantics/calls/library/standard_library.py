@@ -9,6 +9,7 @@ import importlib
 import inspect
 import operator
 import os
+import queue
 import struct
 import sys
 import types
@@ -291,3 +292,10 @@ def import_module(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> V
 @handles(functools.cmp_to_key)
 def cmp_to_key(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return KeyValue(args[0])
+
+
+@handles(queue.SimpleQueue.put)
+def put_in_queue(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """``q.put(item)``: what is asked of the queue ends the graph, and so does not see one without the other."""
+    tx.effects.deferred(queue.SimpleQueue.put, args, kwargs)
+    return NONE
