@@ -15,6 +15,7 @@ from dynamo_capture.hook.frame_hook import FrameView
 @pytest.fixture
 def tx():
     """A trace that has not begun."""
+    import dynamo_capture.interpreter.opcodes.families  # noqa: F401  # fills the table of instructions
     from dynamo_capture.bytecode.resume.code import ResumeCodes
     from dynamo_capture.session.specialization import Policy, SizeHistory
     from dynamo_capture.shapes.library import TrialLibrary
