@@ -1,6 +1,15 @@
 """The values on the symbolic stack, one module per family."""
 
-from dynamo_capture.values.base import NULL, Context, IteratorStop, IteratorValue, Lazy, NullValue, Value
+from dynamo_capture.values.base import (
+    NULL,
+    Context,
+    IdentityKey,
+    IteratorStop,
+    IteratorValue,
+    Lazy,
+    NullValue,
+    Value,
+)
 from dynamo_capture.values.constant import (
     CALLED_BY_ITSELF,
     CALLED_WITH_SELF,
@@ -13,7 +22,7 @@ from dynamo_capture.values.constant import (
     boolean,
     is_none,
 )
-from dynamo_capture.values.containers.keys import HashedKey, IdentityKey, is_opaque
+from dynamo_capture.values.containers.keys import HashedKey, is_opaque
 from dynamo_capture.values.containers.mapping import DictIterator, DictValue, DictView
 from dynamo_capture.values.containers.ranges import SymRange, SymRangeIterator
 from dynamo_capture.values.containers.sequences import ListIterator, ListValue, SequenceValue, TupleValue

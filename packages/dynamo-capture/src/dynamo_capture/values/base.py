@@ -22,6 +22,21 @@ T = TypeVar("T")
 _IN_PLACE_OF = {"__iter__": ("__getitem__",), "__contains__": ("__iter__", "__getitem__")}
 
 
+class IdentityKey:
+    """The dictionary key that stands for an object hashed by identity."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Value) -> None:
+        self.value = value
+
+    def __hash__(self) -> int:
+        return hash(id(self.value))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, IdentityKey) and other.value is self.value
+
+
 class Value:
     """Base of all values. ``source`` says where an existing object is read, None for what the trace made."""
 
@@ -177,6 +192,34 @@ class Value:
     def concatenated(self, tx: Context, other: Value, *, in_place: bool) -> Value | None:
         """``x + other`` of containers, ``x += other``; None where Python's class has none for these."""
         return None
+
+    requires_grad: bool = False
+    """Whether it is a tensor that autograd follows."""
+
+    def own_key(self, tx: Context) -> Any:
+        """What stands for it as a key of a dictionary; None where that is the object itself."""
+        return None
+
+    def identity_key(self, tx: Context) -> IdentityKey:
+        """What stands for it as a key by which object it is."""
+        tx.keyed[id(self)] = self
+        return IdentityKey(self)
+
+    def holds_tensor(self, tx: Context) -> bool:
+        """Whether it is a tensor, or a list, tuple or dict with one in it."""
+        return False
+
+    def is_callable(self, tx: Context) -> bool:
+        """``callable(x)``."""
+        return has_member(self.python_type(), "__call__")
+
+    def index_width(self) -> Any:
+        """How many dimensions of a tensor it takes as an index; ``...`` for the rest, None for what is no usual one."""
+        return None
+
+    def copied(self, tx: Context) -> Value:
+        """``copy.copy(x)``."""
+        raise GraphBreak("CAP230", f"copy.copy() of {self.describe()}")
 
     def index(self, tx: Context) -> Any:
         """The constant that it is as an index: an integer, a slice; a symbolic one is fixed."""

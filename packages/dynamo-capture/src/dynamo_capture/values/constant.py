@@ -51,15 +51,13 @@ class Const(Value):
         return type(self.value)
 
     def stands_for(self, known: object) -> bool:
-        return self.identity() is known
+        return self.python_type() is type(known) and self.identity() is known
 
     def known_as(self, *kinds: type[T]) -> T | None:
-        known = self.value
-        return known if type(known) in kinds else None
+        return self.value if self.python_type() in kinds else None
 
     def known_class(self) -> type | None:
-        known = self.identity()
-        return known if isinstance(known, type) else None
+        return self.value if issubclass(self.python_type(), type) else None
 
     def number(self) -> Any:
         known = self.value
@@ -93,6 +91,17 @@ class Const(Value):
 
     def identity(self) -> object:
         return self.value
+
+    def is_callable(self, tx: Context) -> bool:
+        return callable(self.value)
+
+    def index_width(self) -> Any:
+        known = self.value
+        if known is ...:
+            return ...
+        if known is None or isinstance(known, bool):
+            return 0
+        return 1 if isinstance(known, (int, slice)) else None
 
     def get_attr(self, tx: Context, name: str) -> Value:
         return tx.attributes.of_known(self, name)

@@ -109,6 +109,13 @@ _BOUND_KINDS: dict[type, type] = {
 """What functions in C that take ``self`` are when they are bound."""
 
 
+def _method_key(tx: Context, receiver: Value, function: Any) -> Any:
+    """Methods are equal where they are the same function of the same object."""
+    if isinstance(receiver, Const):
+        return (receiver.value, types.MethodType, function)
+    return (receiver.identity_key(tx), types.MethodType, function)
+
+
 class MethodValue(Value):
     """A function bound to an object; one in C as ``super()`` finds it. ``real``: the method, if it existed."""
 
@@ -125,6 +132,12 @@ class MethodValue(Value):
 
     def identity(self) -> object:
         return self if self.real is None else self.real
+
+    def is_callable(self, tx: Context) -> bool:
+        return True
+
+    def own_key(self, tx: Context) -> Any:
+        return _method_key(tx, self.receiver, tx.hash_key(self.function))
 
     def python_type(self) -> type:
         kind = self.function.python_type() if isinstance(self.function, Const) else types.FunctionType
@@ -172,6 +185,12 @@ class BuiltinMethod(Value):
 
     def identity(self) -> object:
         return self if self.real is None else self.real
+
+    def is_callable(self, tx: Context) -> bool:
+        return True
+
+    def own_key(self, tx: Context) -> Any:
+        return _method_key(tx, self.receiver, self.name)
 
     def python_type(self) -> type:
         """Methods that Python gives a class for its slots are of a kind of their own."""

@@ -48,6 +48,18 @@ class WeakReference(OpaqueValue):
     def truth(self, tx: Context) -> bool:
         return True
 
+    def own_key(self, tx: Context) -> Any:
+        return _referent_key(tx, self, self.real())
+
+
+def _referent_key(tx: Context, target: Any, referent: Any) -> Any:
+    """A weak reference is as a key what it refers to; ``target`` is what is read, which is then relied on."""
+    comparing: Any = type(referent).__eq__
+    if comparing is not object.__eq__:
+        raise GraphBreak("CAP212", "a weak reference to an object that compares in its own way is a key")
+    tx.guards.is_object(target.source, target.real)
+    return target.real
+
 
 class WeakProxy(OpaqueValue):
     """``weakref.proxy``: its attributes are those of what it stands for."""
@@ -94,6 +106,12 @@ class NewReference(Value):
 
     def children(self, tx: Context) -> list[Value]:
         return [self.target]
+
+    def own_key(self, tx: Context) -> Any:
+        target: Any = self.target
+        if getattr(target, "real", None) is None or target.source is None:
+            raise GraphBreak("CAP212", f"{self.describe()} is used as a key")
+        return weakref.ref(_referent_key(tx, target, target.real))
 
     def call(self, tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
         check_no_arguments(args, kwargs)

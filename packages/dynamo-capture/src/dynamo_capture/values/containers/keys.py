@@ -5,22 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dynamo_capture.foundation.errors import GraphBreak
-from dynamo_capture.values.base import Context, Value
-
-
-class IdentityKey:
-    """The dictionary key that stands for an object hashed by identity."""
-
-    __slots__ = ("value",)
-
-    def __init__(self, value: Value) -> None:
-        self.value = value
-
-    def __hash__(self) -> int:
-        return hash(id(self.value))
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, IdentityKey) and other.value is self.value
+from dynamo_capture.values.base import Context, IdentityKey, Value
 
 
 class HashedKey:

@@ -143,6 +143,13 @@ class DictValue(Value):
                 entries.setdefault(key, [name, value])[1] = value
         return self.entries
 
+    def holds_tensor(self, tx: Context) -> bool:
+        held = [*self.stored.values(), *self.late] if self.entries is None else self.entries.values()
+        return any(tx.force(entry[1]).holds_tensor(tx) for entry in held)
+
+    def copied(self, tx: Context) -> Value:
+        return tx.calls.copy_dict(self)
+
     def guard_keys(self, tx: Context) -> None:
         """The keys of an existing dict stay as they are."""
         if not self.keys_guarded and self.source is not None and self.real is not None:

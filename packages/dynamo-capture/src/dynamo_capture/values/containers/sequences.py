@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from dynamo_capture.foundation.class_members import has_member
+from dynamo_capture.foundation.class_members import has_member, member
 from dynamo_capture.foundation.errors import GraphBreak, NotConstant
 from dynamo_capture.foundation.per_class import once_per_class
 from dynamo_capture.foundation.type_names import message_name
@@ -87,6 +87,9 @@ class SequenceValue(Value):
         """``x * times``; a list is changed ``in_place``."""
         raise NotImplementedError
 
+    def holds_tensor(self, tx: Context) -> bool:
+        return any(tx.force(item).holds_tensor(tx) for item in self.items)
+
     def contains(self, tx: Context, item: Value) -> bool:
         return any(tx.operators.equal_or_same(tx.force(part), item) for part in self.items)
 
@@ -144,6 +147,18 @@ class TupleValue(SequenceValue):
         if self.cls is tuple and len(items) == len(self.items) and (window.step or 1) == 1:
             return self
         return TupleValue(items, torch.Size if self.cls is torch.Size else tuple)
+
+    def own_key(self, tx: Context) -> Any:
+        return tuple([tx.hash_key(tx.force(item)) for item in self.items])
+
+    def copied(self, tx: Context) -> Value:
+        """A tuple is its own copy; one of another class is made anew, by the class."""
+        if self.cls is tuple:
+            return self
+        maker = member(self.cls, "__new__")
+        if maker is not tuple.__new__ and not str(getattr(maker, "__module__", "")).startswith("namedtuple_"):
+            raise GraphBreak("CAP230", f"copy.copy() of {self.describe()}, whose class has its own __new__")
+        return TupleValue(list(self.items), self.cls)
 
     def concatenated(self, tx: Context, other: Value, *, in_place: bool) -> Value | None:
         return self._of_items([*self.items, *other.items], other) if isinstance(other, TupleValue) else None
@@ -251,6 +266,12 @@ class ListValue(SequenceValue):
             return
         self.items.extend(items)
         self.trim()
+
+    def index_width(self) -> Any:  # a nested one may be a mask of several dimensions
+        return None if any(isinstance(part, (SequenceValue, Lazy)) for part in self.items) else 1
+
+    def copied(self, tx: Context) -> Value:
+        return self.like(list(self.items))
 
     def like(self, items: list[Value]) -> ListValue:
         """A new list or deque with the same limit."""

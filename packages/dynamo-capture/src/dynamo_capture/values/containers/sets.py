@@ -127,6 +127,12 @@ class SetValue(Value):
         self.items.clear()
         self.order = set()
 
+    def own_key(self, tx: Context) -> Any:
+        return frozenset(self.items) if self.cls is frozenset else None
+
+    def copied(self, tx: Context) -> Value:
+        return self if self.cls is frozenset else tx.calls.as_set(self, self.cls)
+
     def combined(self, tx: Context, operation: Callable[[Any, Any], Any], other: SetValue) -> SetValue:
         """``self | other`` and so on: a new set of this one's class."""
         mine, theirs = self.table(tx), other.table(tx)

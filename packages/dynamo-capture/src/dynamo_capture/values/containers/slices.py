@@ -48,6 +48,15 @@ class SliceValue(Value):
     def own_attribute(self, tx: Context, name: str) -> Value | None:
         return dict(zip(("start", "stop", "step"), self.bounds, strict=True)).get(name)
 
+    def own_key(self, tx: Context) -> Any:
+        if slice.__hash__ is not None:  # from CPython 3.12 on
+            for bound in self.bounds:
+                tx.hash_key(bound)
+        return None
+
+    def index_width(self) -> Any:
+        return 1
+
     def truth(self, tx: Context) -> bool:
         return True
 

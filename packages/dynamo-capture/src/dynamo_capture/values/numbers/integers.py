@@ -32,6 +32,9 @@ class SymValue(Value):
     def index(self, tx: Context) -> Any:
         return self.specialize(tx)
 
+    def index_width(self) -> Any:
+        return 1
+
     def python_object(self, tx: Context) -> Any:
         return tx.index(self)
 

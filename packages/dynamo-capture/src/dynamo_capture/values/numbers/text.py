@@ -18,6 +18,9 @@ class TextValue(Value):
     def __init__(self, pieces: list[tuple[Value, int | None]]) -> None:
         self.pieces = pieces
 
+    def own_key(self, tx: Context) -> Any:
+        raise self.unsupported("using as a key")
+
     def python_type(self) -> type:
         return str
 

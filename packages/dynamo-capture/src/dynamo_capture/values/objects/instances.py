@@ -7,15 +7,23 @@ import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from dynamo_capture.foundation.errors import UserRaise
+from dynamo_capture.foundation.errors import GraphBreak, UserRaise
 from dynamo_capture.foundation.type_names import message_name
 from dynamo_capture.sources.sources import ThreadDictSource
 from dynamo_capture.values.base import Context, IteratorStop, IteratorValue, Value
 from dynamo_capture.values.constant import Const
+from dynamo_capture.values.containers.keys import HashedKey
 from dynamo_capture.values.containers.mapping import DictValue
 from dynamo_capture.values.objects.length_hints import ask_for_hint
 from dynamo_capture.values.special_results import length_from, truth_from
 from fx_interface.source import InstanceDictSource, Source
+
+
+def _hashes_by_identity(cls: type) -> bool:
+    for base in cls.__mro__:
+        if "__hash__" in base.__dict__ or "__eq__" in base.__dict__:
+            return base is object or base.__module__.startswith("torch.nn.modules")
+    return True
 
 
 class ObjectValue(Value):
@@ -71,6 +79,31 @@ class ObjectValue(Value):
 
     def python_type(self) -> type:
         return self.cls
+
+    def is_callable(self, tx: Context) -> bool:
+        return tx.attributes.has_special(self, "__call__")
+
+    def own_key(self, tx: Context) -> Any:
+        cls: Any = self.cls
+        if cls.__hash__ is None:
+            raise tx.raises(TypeError, f"unhashable type: {self.class_name(tx)!r}")
+        if cls.__hash__ is object.__hash__ or _hashes_by_identity(cls):
+            return None
+        tx.attributes.guard_type(self)
+        if not isinstance(tx.attributes.in_class(cls, "__hash__"), types.FunctionType):
+            raise GraphBreak("CAP212", f"{self.describe()} with its own __hash__ is used as a key")
+        for _ in range(
+            2
+        ):  # what the first call alone changes is not changed where the container is made again
+            with tx.effects.observed() as changed:
+                hashed = tx.index(tx.calls.special(self, "__hash__", []))
+            if not changed:
+                break
+        else:
+            raise GraphBreak("CAP212", f"{self.describe()} has a __hash__ with effects")
+        if type(hashed) is not int:
+            raise tx.raises(TypeError, "__hash__ method should return an integer")
+        return HashedKey(tx, self, hashed)  # as it is: Python shortens only what does not fit its word
 
     def class_name(self, tx: Context) -> str:
         tx.attributes.guard_type(self)

@@ -15,7 +15,7 @@ from dynamo_capture.foundation.errors import GraphBreak, NotConstant
 from dynamo_capture.guard_kinds.floats import FloatCompares
 from dynamo_capture.sources.formulas import FUNCTIONS, Formula, number
 from dynamo_capture.sources.number_facts import COMPARISONS
-from dynamo_capture.values.base import Context, T, Value
+from dynamo_capture.values.base import Context, Value
 from dynamo_capture.values.constant import Const
 from dynamo_capture.values.functions import BuiltinMethod
 from dynamo_capture.values.tensors.tensor import TensorMeta, TensorValue
@@ -85,9 +85,6 @@ class RuntimeFloat(Const):
 
     def identity(self) -> object:
         return self
-
-    def known_as(self, *kinds: type[T]) -> T | None:
-        return super().known_as(*kinds) if float in kinds else None
 
     def compare(self, symbol: str, other: RuntimeFloat | int | float) -> bool:
         """``value symbol other``; from now on the trace depends on the answer."""

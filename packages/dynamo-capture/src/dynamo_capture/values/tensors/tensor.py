@@ -143,6 +143,17 @@ class TensorValue(Value):
         content = self.content
         return isinstance(content, SymValue) or (content is not None and content.numel() <= MOST_ELEMENTS)
 
+    @property
+    def requires_grad(self) -> bool:  # type: ignore[override]
+        return self.meta.requires_grad
+
+    def holds_tensor(self, tx: Context) -> bool:
+        return True
+
+    def index_width(self) -> Any:
+        spec = self.meta.spec
+        return len(spec.sizes) if spec.dtype in (torch.bool, torch.uint8) else 1
+
     def get_attr(self, tx: Context, name: str) -> Value:
         return tx.tensors.get_attr(self, name)
 

@@ -16,20 +16,15 @@ from dynamo_capture.semantics.calls.builtins.texts import text_of
 from dynamo_capture.semantics.registry import handles, pure
 from dynamo_capture.values import (
     NONE,
-    BuiltinMethod,
     CallIterator,
     Const,
     DictValue,
-    FunctionValue,
     HashedKey,
     IteratorStop,
     IteratorValue,
-    KeyValue,
     ListValue,
     MapIterator,
-    MethodValue,
     ObjectValue,
-    PartialValue,
     SequenceValue,
     TensorValue,
     Value,
@@ -72,14 +67,7 @@ def length(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
 
 @handles(callable)
 def is_callable(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    value = args[0]
-    if isinstance(value, Const):
-        return boolean(callable(value.value))
-    if isinstance(value, (FunctionValue, MethodValue, PartialValue, KeyValue, BuiltinMethod)):
-        return boolean(True)
-    if isinstance(value, ObjectValue):
-        return boolean(tx.attributes.has_special(value, "__call__"))
-    return boolean(any("__call__" in base.__dict__ for base in value.python_type().__mro__))
+    return boolean(args[0].is_callable(tx))
 
 
 @handles(getattr)
@@ -187,7 +175,7 @@ def formatted(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value
 def iterator(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     if len(args) == 1:
         return args[0].iterate(tx)
-    if not is_callable(tx, args[:1], {}).truth(tx):
+    if not args[0].is_callable(tx):
         raise GraphBreak("CAP230", f"iter() with {args[0].describe()}, which cannot be called")
     return CallIterator(args[0], args[1])
 

@@ -9,7 +9,6 @@ import types
 import torch
 
 import fx_guards
-from dynamo_capture.foundation.class_members import member
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.foundation.known_objects import PLAIN
 from dynamo_capture.runtime.replacement_calls import builtin_base
@@ -42,19 +41,8 @@ def shallow_copy(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Va
         return tx.known(tx.fold(lambda: copy.copy(value.value)))
     if isinstance(value, Const):
         return value
-    if isinstance(value, TupleValue):
-        return _copy_of_tuple(value)
     if type(value) is TensorValue and not value.meta.requires_grad and not value.attrs:
         return value.get_attr(tx, "data")
-    if isinstance(value, ListValue):
-        return value.like(list(value.items))
-    if isinstance(value, DictValue):
-        return tx.calls.copy_dict(value)
-    if isinstance(value, SetValue):
-        if value.cls is frozenset:
-            return value
-        copied: Value = tx.calls.as_set(value, value.cls)
-        return copied
     if isinstance(value, ObjectValue):
         custom = tx.attributes.in_class(value.cls, "__copy__")
         if isinstance(custom, types.FunctionType):
@@ -64,21 +52,11 @@ def shallow_copy(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Va
         )
         if has_own or not (_copies_by_dict(tx, value.cls) and _answers_as_its_class(tx, value)):
             raise GraphBreak("CAP230", f"copy.copy() of {value.describe()}")
-    if isinstance(value, ObjectValue) and value.base is None:
-        made = ObjectValue(value.cls)
-        _fill(tx, made, {name: tx.force(item) for name, item in _members(tx, value).items()})
-        return made
-    raise GraphBreak("CAP230", f"copy.copy() of {value.describe()}")
-
-
-def _copy_of_tuple(value: TupleValue) -> Value:
-    """A tuple is its own copy; one of another class is made anew, by the class."""
-    if value.cls is tuple:
-        return value
-    maker = member(value.cls, "__new__")
-    if maker is not tuple.__new__ and not str(getattr(maker, "__module__", "")).startswith("namedtuple_"):
-        raise GraphBreak("CAP230", f"copy.copy() of {value.describe()}, whose class has its own __new__")
-    return TupleValue(list(value.items), value.cls)
+        if value.base is None:
+            made = ObjectValue(value.cls)
+            _fill(tx, made, {name: tx.force(item) for name, item in _members(tx, value).items()})
+            return made
+    return value.copied(tx)
 
 
 @handles(copy.deepcopy)

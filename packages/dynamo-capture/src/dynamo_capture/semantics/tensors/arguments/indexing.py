@@ -17,7 +17,6 @@ from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.semantics.tensors.content import data_numbers
 from dynamo_capture.values import (
     Const,
-    Lazy,
     ListValue,
     SliceValue,
     SymValue,
@@ -139,7 +138,7 @@ def _number(tx: Context, item: Value) -> Value | None:
 
 def _dimensions(items: list[Value], rank: int) -> list[int] | None:
     """The dimension of the tensor at which each index stands; None where an index is none of the usual ones."""
-    widths: list[Any] = [_width(item) for item in items]
+    widths: list[Any] = [item.index_width() for item in items]
     if None in widths:
         return None
     known = sum(width for width in widths if width is not ...)
@@ -150,20 +149,3 @@ def _dimensions(items: list[Value], rank: int) -> list[int] | None:
         dims.append(dim)
         dim += rank - known if width is ... else width
     return dims
-
-
-def _width(item: Value) -> Any:
-    """How many dimensions an index takes; ``...`` for what takes the rest, None where that is not known."""
-    if isinstance(item, Const):
-        value = item.value
-        if value is ...:
-            return ...
-        if value is None or isinstance(value, bool):
-            return 0
-        return 1 if isinstance(value, (int, slice)) else None
-    if isinstance(item, TensorValue):
-        is_mask = item.meta.spec.dtype in (torch.bool, torch.uint8)
-        return len(item.meta.spec.sizes) if is_mask else 1
-    if isinstance(item, ListValue):  # a nested one may be a mask of several dimensions
-        return None if any(isinstance(part, (ListValue, TupleValue, Lazy)) for part in item.items) else 1
-    return 1 if isinstance(item, (SymValue, SliceValue)) else None
