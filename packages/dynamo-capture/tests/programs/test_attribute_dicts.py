@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
+from dynamo_capture import optimize
+
 START = """\
 import collections, functools
 import torch
@@ -103,3 +105,34 @@ def test_a_dictionary_of_attributes_that_is_replaced(same):
         return x + holder.n, vars(holder), made.n
 
     same(f, (torch.ones(2), Holder(2)))
+
+
+class Ordered:
+    def __init__(self):
+        self.n, self.m = 1, 2
+
+
+def _deleted(o):
+    del o.n
+    o.n = 3
+
+
+def _by_dictionary(o):
+    del o.__dict__["n"]
+    o.__dict__["n"] = 3
+
+
+def _popped(o):
+    o.__dict__["n"] = o.__dict__.pop("n")
+
+
+@pytest.mark.parametrize("change", [_deleted, _by_dictionary, _popped])
+def test_what_is_set_again_comes_last(same, change):
+    def f(x, o):
+        change(o)
+        return list(vars(o)), x + 1
+
+    same(f, (torch.ones(2), Ordered()))
+    given = Ordered()
+    optimize(lambda graph, inputs: graph.forward)(f)(torch.ones(2), given)
+    assert list(vars(given)) == ["m", "n"]

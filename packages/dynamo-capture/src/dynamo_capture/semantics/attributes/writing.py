@@ -24,6 +24,7 @@ from dynamo_capture.semantics.attributes.lookup import (
 )
 from dynamo_capture.semantics.attributes.modules import MODULE_DICTS, ModuleAttributes
 from dynamo_capture.values import Const, DictValue, ObjectValue, Value, is_none
+from dynamo_capture.values.objects.instance_dict import check_place
 
 
 def _without_dict(cls: type, name: str, found: Any) -> str:
@@ -69,6 +70,8 @@ class WrittenAttributes(ModuleAttributes):
             raise GraphBreak("CAP215", "an object's dictionary of attributes is replaced")
         if not has_dict(obj.cls) and not isinstance(found, C_SLOTS):
             raise self._tx.raises(AttributeError, _without_dict(obj.cls, name, found))
+        if not isinstance(found, C_SLOTS):
+            check_place(obj, name)
         obj.attrs[name] = value
         obj.reads.pop(name, None)
         self._tx.effects.attribute(obj, name)

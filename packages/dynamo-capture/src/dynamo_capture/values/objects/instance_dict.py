@@ -20,6 +20,13 @@ def _space(real: Any) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
+def check_place(owner: ObjectValue, name: str) -> None:
+    """End the graph where an attribute that was deleted is set again: it moves behind the others."""
+    is_deleted = name in owner.attrs and owner.attrs[name] is None
+    if is_deleted and owner.real is not None and name in _space(owner.real):
+        raise GraphBreak("CAP215", f"{name!r} of {owner.describe()} is deleted and set again")
+
+
 @once_per_class
 def _has_slots(cls: type) -> bool:
     """Whether instances keep attributes beside their dictionary."""
@@ -106,6 +113,7 @@ class InstanceDictValue(DictValue):
 
     def set_item(self, tx: Context, key: Value, value: Value) -> None:
         name = self._written(tx, key)
+        check_place(self.owner, name)
         self.owner.attrs[name] = value
         self.owner.reads.pop(name, None)
         tx.effects.attribute(self.owner, name)
