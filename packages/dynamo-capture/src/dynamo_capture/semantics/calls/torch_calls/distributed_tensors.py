@@ -63,10 +63,9 @@ def _question(name: str) -> Handler:
 
 def _questions() -> dict[Any, str]:
     """Methods in C++ that tell of which kind a placement is: the base's, and those of classes that answer otherwise."""
-    known = vars(torch._C._distributed) if torch.distributed.is_available() else {}
-    classes = [
-        known[name] for name in ("Placement", "Shard", "StridedShard", "Replicate", "Partial") if known
-    ]
+    known = vars(getattr(torch._C, "_distributed", object))
+    kinds = ("Placement", "Shard", "StridedShard", "Replicate", "Partial")
+    classes = [known[name] for name in kinds if name in known]  # not in each version of torch
     names = ("is_shard", "is_replicate", "is_partial")
     return {in_c(vars(cls)[name]): name for cls in classes for name in names if name in vars(cls)}
 
