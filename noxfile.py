@@ -229,6 +229,13 @@ def sweep_modules(session: nox.Session) -> None:
     session.run("python", "integration_tests/sweeps/modules.py", *jobs, *session.posargs, env=ONE_THREAD)
 
 
+@nox.session(name="sweep-python")
+def sweep_python(session: nox.Session) -> None:
+    """CPython's own tests, each method captured: `nox -s sweep-python -- test_list test_generators`."""
+    install_stack(session)
+    session.run("python", "integration_tests/sweeps/python_library.py", *session.posargs, env=ONE_THREAD)
+
+
 @nox.session
 def ecosystem(session: nox.Session) -> None:
     """Programs of real libraries, compiled, beside eager and stock: `nox -s ecosystem -- peft_lora --no-times`."""

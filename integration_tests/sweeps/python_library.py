@@ -1,0 +1,146 @@
+"""Runs CPython's own tests with each test method captured, and tells which pass only where nothing is captured.
+
+``python integration_tests/sweeps/python_library.py test_list test_generators`` runs modules of the interpreter's
+package ``test`` (which a distribution may leave out); without names those of ``MODULES``. Exit code 1 if a test that
+passes as written fails, or ends the process, when it is captured. A test that looks at reference counts, or takes
+longer than ``--seconds`` of the clock, is told like any other: read what it says.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from types import ModuleType
+
+_NAMES = """
+augassign binop bisect bool builtin call class collections compare complex contextlib copy
+decorators defaultdict deque descr dict dictviews enum enumerate except_star exception_group
+exceptions extcall float format fractions fstring funcattrs functools generator_stop generators
+global grammar heapq index int isinstance iter itertools keywordonlyarg list math named_expressions
+operator ordered_dict patma positional_only_arg property raise range reprlib richcmp scope set slice
+sort statistics string super tuple types unpack unpack_ex userdict userlist weakref with
+"""
+MODULES = tuple(f"test_{name}" for name in _NAMES.split())
+"""Modules that test the language, builtins, and what programs use of the library."""
+
+
+def tests_of(module: ModuleType) -> dict[str, unittest.TestCase]:
+    """The module's tests by their names."""
+    found: dict[str, unittest.TestCase] = {}
+
+    def walk(part: Iterable[object]) -> None:
+        for one in part:
+            if isinstance(one, unittest.TestSuite):
+                walk(one)
+            elif isinstance(one, unittest.TestCase) and type(one).__name__ != "_FailedTest":
+                found.setdefault(one.id(), one)
+
+    walk([unittest.defaultTestLoader.loadTestsFromModule(module)])
+    return found
+
+
+def _outcome(test: unittest.TestCase) -> tuple[str, str]:
+    result = unittest.TestResult()
+    test.run(result)
+    wrong = result.errors + result.failures
+    if wrong:
+        return "fails", wrong[0][1]
+    return ("skipped" if result.skipped else "passes"), ""
+
+
+def work(name: str, wanted: Path, *, captured: bool) -> None:
+    """In a process of its own: run the tests that ``wanted`` lists, and write a line before and after each."""
+    import fxstack
+
+    tests = tests_of(importlib.import_module(f"test.{name}"))
+    with open(f"{wanted}.told", "a") as told:
+        for identity in json.loads(wanted.read_text()):
+            test = tests[identity]
+            print(json.dumps([identity]), file=told, flush=True)
+            if captured:
+                fxstack.reset()
+                method = test._testMethodName
+                setattr(test, method, fxstack.compile(getattr(test, method), backend="eager"))
+            print(json.dumps([identity, *_outcome(test)]), file=told, flush=True)
+    os._exit(0)  # whatever the tests have left running
+
+
+def _waited_for(process: subprocess.Popen[bytes], told: Path, seconds: float) -> None:
+    """Wait for the worker; end it where it has told nothing for so long."""
+    since, size = time.monotonic(), -1
+    while process.poll() is None:
+        time.sleep(0.1)
+        now = told.stat().st_size if told.exists() else 0
+        if now != size:
+            since, size = time.monotonic(), now
+        if time.monotonic() - since > seconds:
+            process.kill()
+
+
+def outcomes(
+    name: str, identities: list[str], *, captured: bool, seconds: float
+) -> Iterator[tuple[str, str, str]]:
+    """Each test with ``passes``, ``fails``, ``skipped`` or ``ends the process``, and what it says."""
+    left = list(identities)
+    while left:
+        with tempfile.TemporaryDirectory() as folder:
+            wanted, told = Path(folder, "wanted"), Path(folder, "wanted.told")
+            wanted.write_text(json.dumps(left))
+            command = [
+                sys.executable,
+                __file__,
+                name,
+                "--worker",
+                str(wanted),
+                *(["--captured"] if captured else []),
+            ]
+            process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            _waited_for(process, told, seconds)
+            lines = [json.loads(line) for line in told.read_text().splitlines()] if told.exists() else []
+        for identity, status, text in (line for line in lines if len(line) > 1):
+            left.remove(identity)
+            yield identity, status, text
+        if left and (not lines or len(lines[-1]) == 1):
+            yield left.pop(0), "ends the process", ""
+
+
+def main() -> int:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", default=MODULES)
+    parser.add_argument("--seconds", type=float, default=300)
+    parser.add_argument("--worker", type=Path)
+    parser.add_argument("--captured", action="store_true")
+    arguments = parser.parse_args()
+    if arguments.worker is not None:
+        sys.argv[1:] = []
+        work(arguments.names[0], arguments.worker, captured=arguments.captured)
+    different, count = 0, 0
+    for name in arguments.names:
+        identities = list(tests_of(importlib.import_module(f"test.{name}")))
+        written = outcomes(name, identities, captured=False, seconds=arguments.seconds)
+        passing = [identity for identity, status, _ in written if status == "passes"]
+        bad = [
+            found
+            for found in outcomes(name, passing, captured=True, seconds=arguments.seconds)
+            if found[1] != "passes"
+        ]
+        count, different = count + len(passing), different + len(bad)
+        print(f"{name}: {len(passing)} pass as written, {len(bad)} of them not when captured", flush=True)
+        for identity, status, text in bad:
+            print(f"  {identity} {status}\n    " + "\n    ".join(text.strip().splitlines()[-6:]), flush=True)
+    print(f"{count} tests of {len(arguments.names)} modules, {different} differ")
+    return int(different > 0)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
