@@ -96,7 +96,8 @@ def _shown(node: Node, first: Node, memory: torch.Tensor) -> Any:
         return None
     base, *others = node.args
     given = _shown(base, first, memory) if isinstance(base, Node) else None
-    if given is None or any(_form(other) is None for other in node.all_input_nodes):
+    second = [other for other in node.all_input_nodes if other is not base or other in others]
+    if given is None or any(_form(other) is None for other in second):
         return None
     arguments, named = map_arg((tuple(others), node.kwargs), _form)
     run: Any = getattr(torch.Tensor, str(node.target)) if node.op == "call_method" else node.target
