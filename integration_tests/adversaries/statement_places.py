@@ -147,7 +147,7 @@ def decorated(scope: Scope, block: Block) -> list[str]:
         "torch.set_grad_enabled(True)",
         "torch.autocast('cpu', dtype=torch.bfloat16)",
         "torch.inference_mode(False)",
-        "contextlib.suppress(Own)",
+        "noted('decorated')",
     )
     lines = [f"@{mode}", f"def {f}(p):", *_indented([scope.pick("brk()", "tick()", "pass"), "return p * 2"])]
     lines.append(f"{t} = {f}({scope.tensor()}).float()")

@@ -10,12 +10,14 @@ from __future__ import annotations
 from random import Random
 
 from driver import Comparing, main
+from statement_classes import HEADER as CLASSES_HEADER
 from statement_forms import FORMS
 from statement_forms import HEADER as FORMS_HEADER
 from statement_kinds import STATEMENTS
 from statement_places import HEADER as PLACES_HEADER
 from statement_places import PLACES
 from statement_scope import Scope
+from statement_structures import STRUCTURES
 
 _HEADER = """\
 import collections, contextlib, functools, itertools
@@ -79,15 +81,15 @@ def call(rows, seed, grad):
 
 CALLS = [{calls}]
 WATCHED = {{"log": LOG, "table": TABLE, "members": MEMBERS, "box": BOX, "counts": COUNTS, "queue": QUEUE,
-           "w": W, "b": B, "net": NET}}
+           "w": W, "b": B, "net": NET, "root": ROOT, "heap": HEAP, "sorted": SORTED, "out": OUT, "empty": EMPTY}}
 """
 
-_KINDS, _WEIGHTS = zip(*STATEMENTS, *FORMS, *PLACES, strict=True)
+_KINDS, _WEIGHTS = zip(*STATEMENTS, *FORMS, *PLACES, *STRUCTURES, strict=True)
 
 
 def draw(random: Random) -> str:
     """The text of one program."""
-    parts = [_HEADER, FORMS_HEADER, PLACES_HEADER]
+    parts = [_HEADER, FORMS_HEADER, PLACES_HEADER, CLASSES_HEADER]
     functions: list[str] = []
     generators: list[str] = []
     for number in range(random.randint(0, 3)):
