@@ -43,3 +43,17 @@ def test_one_whose_items_were_moved_is_read_in_its_own_order(whole):
         return x, list(MOVED), [*MOVED.values()]
 
     whole(f, (torch.ones(2),))
+
+
+class Kept(collections.OrderedDict):
+    pass
+
+
+def test_a_copy_is_of_the_class_without_attributes(whole):
+    def f(x, given):
+        made = Kept(a=1, b=2)
+        made.note = 3
+        copies = made.copy(), given.copy(), collections.OrderedDict.copy(given)
+        return x + 1, copies, [vars(copied) for copied in copies]
+
+    whole(f, (X, Kept(c=3)))

@@ -29,6 +29,14 @@ def ordered_fromkeys(iterable: Iterable[Any], value: Any = None) -> collections.
     return result
 
 
+def copy_of_ordered_subclass(self: collections.OrderedDict[Any, Any]) -> collections.OrderedDict[Any, Any]:
+    """``OrderedDict.copy`` of an instance of a subclass: of that class, without the attributes."""
+    result = type(self)()
+    for key in collections.OrderedDict.keys(self):
+        result[key] = self[key]
+    return result
+
+
 @substitutes(collections.defaultdict.fromkeys)
 def defaultdict_fromkeys(keys: Iterable[Any], value: Any = None) -> collections.defaultdict[Any, Any]:
     """A ``defaultdict`` without a factory."""

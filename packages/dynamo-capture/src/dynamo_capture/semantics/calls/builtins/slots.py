@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import operator
 import types
 from collections.abc import Callable, Sequence
@@ -11,6 +12,7 @@ import fx_guards
 from dynamo_capture.foundation.class_members import has_member
 from dynamo_capture.foundation.errors import GraphBreak, UserRaise
 from dynamo_capture.foundation.type_names import has_sequence_slots, message_name
+from dynamo_capture.polyfills.python.containers import copy_of_ordered_subclass
 from dynamo_capture.semantics.calls.builtins.methods import call_builtin_method
 from dynamo_capture.semantics.calls.builtins.texts import text_of, text_of_exception
 from dynamo_capture.semantics.calls.signatures import METHOD_KINDS, takes
@@ -145,6 +147,8 @@ def call_slot(
         is_dict = isinstance(receiver.base, DictValue)
         if name == "__getitem__" and is_dict and tx.attributes.has_special(receiver, "__missing__"):
             return _get_or_missing(tx, receiver, args[0])
+        if function is collections.OrderedDict.copy:
+            return tx.inliner.call_function(Const(copy_of_ordered_subclass), [receiver, *args], kwargs)
         made = receiver.base.call_method(tx, name, args, kwargs)
         if made is receiver.base:  # ``+=`` and its kin give the object, others a plain tuple
             return TupleValue(list(made.items)) if isinstance(made, TupleValue) else receiver
