@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import gc
 import operator
-from collections.abc import Callable, Container
+from collections.abc import Callable
 from types import CodeType, FunctionType
 from typing import Any, TypeVar
 
@@ -47,6 +46,7 @@ from dynamo_capture.values import (
     Value,
 )
 from dynamo_capture.values.iteration.running import RunningIterator
+from dynamo_capture.values.new_class import ALIASES, check_constant
 from dynamo_capture.values.objects import exception_fields
 from dynamo_capture.values.tensors.floating import RuntimeFloat
 from dynamo_capture.variable_builder import (
@@ -157,9 +157,8 @@ class Trace:
         if value is False:
             return FALSE
         if is_known(value):
-            if self.new_classes and _refers_to(value, self.new_classes):
-                reason = f"{type(value).__name__} of a class that is made in the function"
-                raise GraphBreak("CAP230", reason)
+            if self.new_classes and type(value) in ALIASES:
+                check_constant(value, self.new_classes)
             return Const(value)
         return self.wrap(value, known_object(value))
 
@@ -321,12 +320,3 @@ def _is_open(value: Value) -> bool:
     if isinstance(value, TupleValue):
         return any(map(_is_open, value.items))
     return value.is_open
-
-
-def _refers_to(value: Any, made: Container[Any]) -> bool:
-    """Whether an object, a generic alias or a tuple say, holds one of the classes or functions that are made."""
-    parts = value if type(value) is tuple else gc.get_referents(value)
-    return any(
-        part in made if type(part) in (type, FunctionType) else type(part) is tuple and _refers_to(part, made)
-        for part in parts
-    )

@@ -297,7 +297,7 @@ def test_wrong_unpacking(same):
     same(f, (X,), eager=0)
 
 
-def test_a_class_breaks_the_graph_once(same):
+def test_a_class_of_constants_is_part_of_the_graph(whole):
     def f(x):
         y = x + 1
 
@@ -306,9 +306,25 @@ def test_a_class_breaks_the_graph_once(same):
 
         return y * Local.number
 
+    whole(f, (X,))
+
+
+def test_a_class_of_another_metaclass_breaks_the_graph_once(same):
+    def f(x):
+        y = x + 1
+
+        class Local(metaclass=Meta):
+            number = 3
+
+        return y * Local.number
+
     same(f, (X,), breaks=1)
     [(_, first), *_] = same.capture.report.replacements
     assert first.stopped.code == "CAP232"
+
+
+class Meta(type):
+    pass
 
 
 @SINCE_312

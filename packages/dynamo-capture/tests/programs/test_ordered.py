@@ -4,6 +4,8 @@ import collections
 
 import torch
 
+X = torch.ones(2)
+
 
 class Output(collections.OrderedDict):
     @property

@@ -22,6 +22,7 @@ from dynamo_capture.values import (
     TupleValue,
     Value,
 )
+from dynamo_capture.values.new_class import check_constant
 from dynamo_capture.values.numbers.condition import DataCondition
 from dynamo_capture.values.tensors.floating import RuntimeFloat
 from dynamo_capture.values.tensors.wrapper import WrapperValue
@@ -62,6 +63,8 @@ class Collector:
             new = self._tx.new_class(value.value) if isinstance(value, Const) else None
             if new is not None:
                 self.visit(new)
+            elif self._tx.new_classes and isinstance(value, Const):
+                check_constant(value.value, self._tx.new_classes)
             return
         if id(value) in self._seen:
             self.shared.add(id(value))

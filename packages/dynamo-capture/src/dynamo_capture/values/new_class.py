@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import gc
+import types
+from collections.abc import Container
 from typing import Any
 
+from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.values.base import Context, Value
 
 
@@ -41,3 +45,25 @@ class NewType(Value):
 
     def children(self, tx: Context) -> list[Value]:
         return [*self.bases, *self.entries.values()]
+
+
+ALIASES = (types.GenericAlias, types.UnionType)
+"""What the trace makes of a sample, and would never make again."""
+
+
+def check_constant(value: Any, made: Container[Any]) -> None:
+    """End the graph where a constant that is made of a sample (``Pair[int]``, ``Pair | None``, a tuple of classes)
+    would outlive the trace."""
+    if type(value) in (*ALIASES, tuple, frozenset, types.BuiltinFunctionType) and _refers_to(value, made):
+        reason = f"{type(value).__name__} of a class that is made in the function"
+        raise GraphBreak("CAP230", reason)
+
+
+def _refers_to(value: Any, made: Container[Any]) -> bool:
+    for part in gc.get_referents(value):
+        if type(part) in (type, types.FunctionType):
+            if part in made:
+                return True
+        elif type(part) in (*ALIASES, tuple) and _refers_to(part, made):
+            return True
+    return False
