@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from dynamo_capture.foundation.class_members import runs_program
+from dynamo_capture.foundation.class_members import has_member, runs_program
 from dynamo_capture.foundation.errors import GraphBreak, UserRaise
 from dynamo_capture.foundation.known_objects import LIBRARIES, is_immutable, is_known
 from dynamo_capture.runtime.replacement_calls import C_SLOTS
@@ -212,7 +212,7 @@ class KnownAttributes(Lookup):
         space = tx.wrapping.value_of(vars(function))
         if name == "__dict__":
             return tx.wrap(vars(function), InstanceDictSource(source))
-        if isinstance(space, DictValue) and not hasattr(types.FunctionType, name):
+        if isinstance(space, DictValue) and not has_member(types.FunctionType, name):
             written = space.find(tx, name)
             if written is None:
                 raise tx.raises(AttributeError, f"'function' object has no attribute {name!r}")
