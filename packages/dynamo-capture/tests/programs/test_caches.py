@@ -239,3 +239,42 @@ def test_a_cached_method_of_a_new_object(forward):
 
     with pytest.warns(UserWarning, match="has a cache"):
         assert optimize(forward, fullgraph=True)(f)(torch.zeros(1)).item() == f(torch.zeros(1)).item()
+
+
+def test_a_function_that_changes_what_was_read_before_runs_once(same):
+    def make():
+        log = []
+
+        @functools.lru_cache
+        def note(number):
+            log.append(("made", number))
+            return number * 2
+
+        def f(x):
+            log.append(note(len(log) % 4))
+            return x + len(log)
+
+        return lambda x: (f(x), list(log))
+
+    same.made(make, *[(X,)] * 5)
+
+
+def test_a_function_whose_callee_has_effects(same):
+    def make():
+        log = []
+
+        def count():
+            log.append("counted")
+            return len(log)
+
+        @functools.lru_cache
+        def note(number):
+            return number + count()
+
+        def f(x):
+            before = len(log)
+            return x + note(1) + before
+
+        return lambda x: (f(x), list(log))
+
+    same.made(make, (X,), (X,))

@@ -12,6 +12,10 @@ the other effects, in its place among them. Else the graph ends. It also ends wh
 guards that call again would find it gone, and run the function more often than the program does. So what a program gets
 is always what its cache gives, however old that is. ``cache_info()`` counts the questions of guards as hits too.
 
+A function that would run, and changes what existed before, as tracing into it shows, is left to Python, which runs it
+where the program does: what was read before the call would not be so any more. Under ``fullgraph=True`` it is run
+for real; if it has changed what was read, the call that is being compiled fails (CAP410).
+
 A tensor or an object that the trace made has no name for a guard. There the graph ends; under ``fullgraph=True``, where
 it may not, what the cache has for a tensor is read, if it has an answer. If not the function is traced into, its cache
 is not filled, and a warning says so.
@@ -19,9 +23,13 @@ is not filled, and a warning says so.
 
 from __future__ import annotations
 
+import collections
+import types
 import warnings
+from contextlib import suppress
 from typing import Any
 
+from dynamo_capture.bytecode.decoded import decoded
 from dynamo_capture.foundation.errors import GraphBreak, UserRaise
 from dynamo_capture.semantics.regions.reachable import first_outside
 from dynamo_capture.sources.cached_answers import NO_ANSWER, KeptAnswerSource, caches_of
@@ -39,8 +47,12 @@ def call_cached(tx: Context, owner: Const, args: list[Value], kwargs: dict[str, 
     if tx.effects or not tx.output.is_repeatable:
         return _after_changes(tx, owner, args, kwargs)
     source = _source(tx, function, args, kwargs)
-    if _is_full(function) and not _is_answered(function, source):
-        raise GraphBreak("CAP230", f"{owner.describe()} has a cache that is full: another entry would go")
+    if not _is_answered(function, source):
+        if _is_full(function):
+            raise GraphBreak("CAP230", f"{owner.describe()} has a cache that is full: another entry would go")
+        is_suspect = not tx.policy.is_fullgraph and _may_change(function.__wrapped__, set())
+        if is_suspect and _changes(tx, function, args, kwargs):
+            raise GraphBreak("CAP230", f"{owner.describe()} has a cache, and effects beside its result")
     try:
         real = source.step(function)
     except Exception as error:  # the program's own: nothing of it is kept
@@ -138,6 +150,46 @@ def _traced(
         or first_outside(tx, changed, args, generators) is not None
     )
     return result, None if is_more else done
+
+
+def _changes(tx: Context, function: Any, args: list[Value], kwargs: dict[str, Value]) -> bool:
+    """Whether the function, traced into as far as that goes, changes what existed before."""
+    logged, generators = set(tx.effects.log), list(tx.generators)
+    with tx.effects.observed() as touched, suppress(GraphBreak, UserRaise):
+        Const(function.__wrapped__).call(tx, args, kwargs)
+    return any(key not in logged for key in tx.effects.log) or (
+        first_outside(tx, touched, args, generators) is not None
+    )
+
+
+_WRITES = frozenset(
+    {"STORE_GLOBAL", "DELETE_GLOBAL", "STORE_ATTR", "DELETE_ATTR", "STORE_SUBSCR", "DELETE_SUBSCR"}
+)
+_CHANGING = frozenset(
+    name
+    for kind in (list, dict, set, collections.deque, collections.OrderedDict)
+    for name in set(vars(kind)) - set(vars(tuple)) - set(vars(frozenset)) - {"get", "keys", "values", "items"}
+    if not name.startswith("__")
+) | {"setattr", "delattr", "print", "write", "info", "warning", "warn"}
+"""Names of methods that change containers, and of functions that have effects."""
+
+
+def _may_change(function: Any, seen: set[Any]) -> bool:
+    """Whether the code of a function, or of the program's functions that it names, could change something: most have
+    nothing that could, and need not be traced twice."""
+    code = getattr(function, "__code__", None)
+    if code is None or code in seen:
+        return False
+    seen.add(code)
+    if not _CHANGING.isdisjoint(code.co_names):
+        return True
+    if any(instruction.opname in _WRITES for instruction in decoded(code).body.instructions):
+        return True
+    named = [function.__globals__.get(name) for name in code.co_names]
+    for cell in function.__closure__ or ():
+        with suppress(ValueError):  # nothing is bound yet
+            named.append(cell.cell_contents)
+    return any(type(found) is types.FunctionType and _may_change(found, seen) for found in named)
 
 
 def _is_full(function: Any) -> bool:
