@@ -33,7 +33,7 @@ def test_what_is_declared_exists(declared):
 def test_what_is_listed_exists_in_some_version(declared):
     """The lists of the versions, so that a name that is no opcode any more is found in each of them."""
     only_in = {
-        (3, 11): {"ASYNC_GEN_WRAP", "IMPORT_STAR", "LOAD_CLASSDEREF", "PREP_RERAISE_STAR", "PRINT_EXPR"},
+        (3, 11): {"ASYNC_GEN_WRAP", "IMPORT_STAR", "PREP_RERAISE_STAR", "PRINT_EXPR"},
         (3, 12): {
             "INTERPRETER_EXIT",
             "LOAD_FROM_DICT_OR_DEREF",
