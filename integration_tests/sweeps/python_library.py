@@ -1,4 +1,5 @@
-"""Runs CPython's own tests with each test method captured, and tells which pass only where nothing is captured.
+"""Runs CPython's own tests with each test method captured, by itself and as part of a graph, and tells which pass only
+where nothing is captured.
 
 ``python integration_tests/sweeps/python_library.py test_list test_generators`` runs modules of the interpreter's
 package ``test`` (which a distribution may leave out); without names those of ``MODULES``. Exit code 1 if a test that
@@ -17,7 +18,7 @@ import sys
 import tempfile
 import time
 import unittest
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -57,6 +58,28 @@ def _outcome(test: unittest.TestCase) -> tuple[str, str]:
     return ("skipped" if result.skipped else "passes"), ""
 
 
+def _alone(method: Callable[[], None]) -> Callable[[], None]:
+    """The test captured by itself; where nothing breaks its graph it has none, and is left as it is."""
+    import fxstack
+
+    compiled: Callable[[], None] = fxstack.compile(method, backend="eager")
+    return compiled
+
+
+def _in_a_graph(method: Callable[[], None]) -> Callable[[], None]:
+    """The test in a function that computes with a tensor, so that what is captured of it is used."""
+    import torch
+
+    import fxstack
+
+    def program(x: torch.Tensor) -> torch.Tensor:
+        method()
+        return x + 1
+
+    compiled = fxstack.compile(program, backend="eager")
+    return lambda: torch.testing.assert_close(compiled(torch.ones(2)), torch.full((2,), 2.0))
+
+
 def work(name: str, wanted: Path, *, captured: bool) -> None:
     """In a process of its own: run the tests that ``wanted`` lists, and write a line before and after each."""
     import fxstack
@@ -66,11 +89,15 @@ def work(name: str, wanted: Path, *, captured: bool) -> None:
         for identity in json.loads(wanted.read_text()):
             test = tests[identity]
             print(json.dumps([identity]), file=told, flush=True)
-            if captured:
-                fxstack.reset()
-                method = test._testMethodName
-                setattr(test, method, fxstack.compile(getattr(test, method), backend="eager"))
-            print(json.dumps([identity, *_outcome(test)]), file=told, flush=True)
+            method = getattr(test, test._testMethodName)
+            status, text = "passes", ""
+            for form in (_alone, _in_a_graph) if captured else (None,):
+                if form is not None:
+                    fxstack.reset()
+                    setattr(test, test._testMethodName, form(method))
+                if status == "passes":
+                    status, text = _outcome(test)
+            print(json.dumps([identity, status, text]), file=told, flush=True)
     os._exit(0)  # whatever the tests have left running
 
 
