@@ -59,3 +59,13 @@ def test_a_copy_is_of_the_class_without_attributes(whole):
         return x + 1, copies, [vars(copied) for copied in copies]
 
     whole(f, (X, Kept(c=3)))
+
+
+def test_methods_of_dict_that_know_nothing_of_the_order(same):
+    def f(x, name):
+        made = Kept(a=1, b=2)
+        getattr(dict, name)(made, "a")
+        return x + 1, repr(made)
+
+    for name in ("pop", "__delitem__"):
+        same(f, (X, name))

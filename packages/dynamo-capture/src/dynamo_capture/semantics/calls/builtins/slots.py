@@ -147,6 +147,13 @@ def call_slot(
         is_dict = isinstance(receiver.base, DictValue)
         if name == "__getitem__" and is_dict and tx.attributes.has_special(receiver, "__missing__"):
             return _get_or_missing(tx, receiver, args[0])
+        ordered = collections.OrderedDict
+        if (
+            issubclass(receiver.cls, ordered)
+            and getattr(function, "__objclass__", None) is dict
+            and name in vars(ordered)
+        ):
+            raise receiver.unsupported(f"dict.{name}(), which knows nothing of its order,")
         if function is collections.OrderedDict.copy:
             return tx.inliner.call_function(Const(copy_of_ordered_subclass), [receiver, *args], kwargs)
         made = receiver.base.call_method(tx, name, args, kwargs)
