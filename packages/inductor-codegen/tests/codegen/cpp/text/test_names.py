@@ -14,11 +14,11 @@ def test_numbers_and_parameters_need_no_name():
 
 def test_what_sizes_have_in_common_is_computed_once():
     names = Names()
-    half = (S0 - 1) // 2
+    half = (S0 + 1) // 2
     assert names.size(half * 64) == names.size(half * 64)
     names.size(half * half + 1)
     assert names.declarations() == [
-        "const int64_t n0 = (s0 + (-1));",
+        "const int64_t n0 = (s0 + 1);",
         "const int64_t n1 = size_floordiv(n0, 2);",
         "const int64_t n2 = 64 * n1;",
         "const int64_t n3 = (n1 * n1 + 1);",
