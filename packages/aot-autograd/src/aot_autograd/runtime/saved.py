@@ -148,12 +148,10 @@ def collector_in_groups(
     together = [frozenset(those) for those in frees]
     tangents = frozenset(range(len(positions)))
     has_nothing = not backward_plan.saved and not any(frees)
-    is_one = not groups and all(those == tangents for those in together)
-    if has_nothing or is_one:
+    if has_nothing or (not groups and all(those == tangents for those in together)):
         return collect
     if not groups:
-        groups = (0,) * len(positions)
-        needed_by = ((0,),) * len(backward_plan.saved)
+        groups, needed_by = (0,) * len(positions), ((0,),) * len(backward_plan.saved)
     everything = frozenset(groups)
     flags = owned(plan, backward_plan)
     order = _order(flags)

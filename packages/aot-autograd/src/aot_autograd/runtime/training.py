@@ -66,15 +66,7 @@ def training_function(
     partly = PartlyReached(plan, backward_plan, methods, compute)
     read_results = repetition.read
     watching = bool(read_results.unsaved)
-    if (
-        make is None
-        and not dirty
-        and link is None
-        and not cut
-        and not hooked
-        and not partly.inputs
-        and not watching
-    ):
+    if make is None and link is None and not (dirty or cut or hooked or partly.inputs or watching):
 
         def run(*inputs: Any) -> Sequence[Any]:
             results: Sequence[Any] = apply(*inputs)

@@ -19,7 +19,8 @@ from dynamo_capture.session.stock_settings import (
     stock_setting,
     stock_sizes,
 )
-from dynamo_capture.sources.sources import AnswerSource, DrawnFromSource, UpcomingSource
+from dynamo_capture.sources.origins import is_argument, is_drawn
+from dynamo_capture.sources.sources import AnswerSource
 from fx_interface.errors import UserLocation
 from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.source import InstanceDictSource, ItemSource, SizeSource, Source, StrideSource
@@ -186,9 +187,9 @@ class Policy:
         if known is not None:
             return known
         different = self._history.record_integer(source.expression, real)
-        if _is_drawn(source) or source.expression in self._history.open_integers:
+        if is_drawn(source) or source.expression in self._history.open_integers:
             different = _MANY
-        if different < 2 and not (self._dynamic and real not in (0, 1) and _is_argument(source)):
+        if different < 2 and not (self._dynamic and real not in (0, 1) and is_argument(source)):
             return None
         is_size = different < _MANY and min(self._history.least_integer(source.expression), real) >= 2
         expr = tx.env.create_symbol(real, source, low=2 if is_size else None)
@@ -201,7 +202,7 @@ class Policy:
         if self._dynamic is False or self._fixes_floats:
             return False
         differs = self._history.record_float(source.expression, real)
-        return differs or (self._dynamic is True and _is_argument(source))
+        return differs or (self._dynamic is True and is_argument(source))
 
     def has_too_many_values(self, key: str, value: float) -> bool:
         """Whether a number that has to be known had better end the graph: code has been compiled for several."""
@@ -222,7 +223,7 @@ class Policy:
 
     def is_argument(self, source: Source) -> bool:
         """Whether a source leads to data of a call rather than to the state of an object."""
-        return _is_argument(source)
+        return is_argument(source)
 
     def is_decisive(self, source: Source | None) -> bool:
         """Whether code is made for what is in this argument."""
@@ -232,7 +233,7 @@ class Policy:
         """Whether a tensor is part of an object's state, or an argument that decides about the graph, and has held few
         different things so far."""
         is_decisive = self.is_decisive(source)
-        if _is_argument(source) and not is_decisive:
+        if is_argument(source) and not is_decisive:
             return False
         most = _MANY if is_decisive else _SETTLED
         known = self._history.contents.setdefault(source.expression, set())
@@ -294,16 +295,16 @@ class Policy:
         outer = self._wrapper_around(source)
         if outer is not None and outer.shape == shape:
             marked, static = {**outer.marked, **marked}, {*outer.static, *static}
-        is_argument = _is_argument(source) if outer is None else outer.is_argument
+        from_call = is_argument(source) if outer is None else outer.is_argument
         if type(real).__torch_dispatch__ is not torch.Tensor.__torch_dispatch__:
-            self._wrappers[source] = _Wrapper(shape, marked, static, is_argument)
+            self._wrappers[source] = _Wrapper(shape, marked, static, from_call)
         if self._dynamic is False and not marked:
             return shape, stride, ((), ())
         seen = self._history.record_sizes(source.expression, shape)
         chosen = [
             d for d, n in enumerate(shape)
             if n >= 2 and d not in static
-            and (d in marked or (seen[d] is None if self._dynamic is None else self._dynamic and is_argument))
+            and (d in marked or (seen[d] is None if self._dynamic is None else self._dynamic and from_call))
         ]  # fmt: skip
         known_strides = self._history.record_strides(source.expression, stride)
         moved = [d for d, n in enumerate(stride) if n >= 2 and known_strides[d] is None]
@@ -317,7 +318,7 @@ class Policy:
 
     def note_jagged(self, source: Source, shape: tuple[int, ...], ragged: int) -> None:
         """A nested tensor whose rows, a tensor of this shape, vary in one dimension from call to call."""
-        self._wrappers[source] = _Wrapper(shape, {ragged: (None, None)}, (), _is_argument(source))
+        self._wrappers[source] = _Wrapper(shape, {ragged: (None, None)}, (), is_argument(source))
 
     def _wrapper_around(self, source: Source) -> _Wrapper | None:
         """What is known of the tensor that a tensor is an attribute of, if that one dispatches in Python."""
@@ -377,27 +378,3 @@ def _by_default() -> bool | None:
     if not stock_setting("assume_static_by_default", True):
         return True
     return None if stock_setting("automatic_dynamic_shapes", True) else False
-
-
-def _is_drawn(source: Source) -> bool:
-    """Whether a number is what an iterator gives next, or counts: in each round of a resumed loop it is another."""
-    current: Source | None = source
-    while isinstance(current, ItemSource):
-        current = current.base
-    return isinstance(current, (UpcomingSource, DrawnFromSource))
-
-
-def _is_argument(source: Source) -> bool:
-    """Whether a source leads to data of a call rather than to the state of an object."""
-    from fx_interface.source import AttrSource, DictKeySource, InstanceDictSource, ItemSource, LocalSource
-
-    current: Source | None = source
-    while current is not None:
-        if isinstance(current, LocalSource):
-            return True
-        if not isinstance(current, (AttrSource, ItemSource, DictKeySource, InstanceDictSource)):
-            return False
-        if isinstance(current, InstanceDictSource):
-            return False
-        current = current.base
-    return False

@@ -144,29 +144,42 @@ def call_slot(
                 receiver.set_attr(tx, "__notes__", ListValue([]))
             return receiver.get_attr(tx, "__notes__").call_method(tx, "append", args, kwargs)
     if receiver.base is not None:
-        is_dict = isinstance(receiver.base, DictValue)
-        if name == "__getitem__" and is_dict and tx.attributes.has_special(receiver, "__missing__"):
-            return _get_or_missing(tx, receiver, args[0])
-        ordered = collections.OrderedDict
-        if (
-            issubclass(receiver.cls, ordered)
-            and getattr(function, "__objclass__", None) is dict
-            and name in vars(ordered)
-        ):
-            raise receiver.unsupported(f"dict.{name}(), which knows nothing of its order,")
-        if function is collections.OrderedDict.copy:
-            return tx.inliner.call_function(Const(copy_of_ordered_subclass), [receiver, *args], kwargs)
-        made = receiver.base.call_method(tx, name, args, kwargs)
-        if made is receiver.base:  # ``+=`` and its kin give the object, others a plain tuple
-            return TupleValue(list(made.items)) if isinstance(made, TupleValue) else receiver
-        if isinstance(made, SequenceIterator) and made.owner is receiver.base:
-            made.owner = receiver
-        if isinstance(made, ListIterator):
-            made.holder = receiver
-        return made
+        return _of_content(tx, receiver, receiver.base, function, args, kwargs)
     if receiver.real is not None and receiver.source is not None:
         raise GraphBreak("CAP230", f"a call of {function.__qualname__} on {receiver.describe()}")
     raise receiver.unsupported(f"calling {name}")
+
+
+def _of_content(
+    tx: Context,
+    receiver: ObjectValue,
+    base: Value,
+    function: Any,
+    args: list[Value],
+    kwargs: dict[str, Value],
+) -> Value:
+    """A method of the container or number that an object is, too."""
+    name = function.__name__
+    is_dict = isinstance(base, DictValue)
+    if name == "__getitem__" and is_dict and tx.attributes.has_special(receiver, "__missing__"):
+        return _get_or_missing(tx, receiver, args[0])
+    ordered = collections.OrderedDict
+    if (
+        issubclass(receiver.cls, ordered)
+        and getattr(function, "__objclass__", None) is dict
+        and name in vars(ordered)
+    ):
+        raise receiver.unsupported(f"dict.{name}(), which knows nothing of its order,")
+    if function is collections.OrderedDict.copy:
+        return tx.inliner.call_function(Const(copy_of_ordered_subclass), [receiver, *args], kwargs)
+    made = base.call_method(tx, name, args, kwargs)
+    if made is base:  # ``+=`` and its kin give the object, others a plain tuple
+        return TupleValue(list(made.items)) if isinstance(made, TupleValue) else receiver
+    if isinstance(made, SequenceIterator) and made.owner is base:
+        made.owner = receiver
+    if isinstance(made, ListIterator):
+        made.holder = receiver
+    return made
 
 
 def _text(tx: Context, receiver: ObjectValue, function: Any, args: list[Value]) -> Value:

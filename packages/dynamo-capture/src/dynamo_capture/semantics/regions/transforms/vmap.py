@@ -107,13 +107,8 @@ class _Mapped:
             pure=True,
             passed=[function, *passed],
         )
-        mode = self.randomness
-        if body.draws and is_part and mode == "same":
-            raise GraphBreak("CAP246", "vmap() in chunks of a function that draws the same for all slices")
-        if body.draws and mode == "error":
-            raise GraphBreak(
-                "CAP246", "vmap() of a function that draws random numbers, with randomness='error'"
-            )
+        if body.draws:
+            self._check_draws(is_part)
         results = leaves_of(tx, result, only=True)
         wanted = _per_leaf(tx, result, self.out_dims)
         arguments = Arguments(body, over, dims)
@@ -122,7 +117,7 @@ class _Mapped:
         options = {
             "in_dims": tuple(dims),
             "out_dims": (*(wanted[k] for k in plain), *(0 for _ in contents)),
-            "randomness": mode,
+            "randomness": self.randomness,
         }
         inner = [*(results[k] for k in plain), *contents]
         found = open_transform(tx, mapped, body, over, inner, options) if inner else []
@@ -133,6 +128,14 @@ class _Mapped:
             for k, leaf in enumerate(results)
         ]
         return mapped_leaves(tx, result, lambda _: made.pop(0))
+
+    def _check_draws(self, is_part: bool) -> None:
+        """What a function that draws random numbers may not ask for."""
+        if is_part and self.randomness == "same":
+            raise GraphBreak("CAP246", "vmap() in chunks of a function that draws the same for all slices")
+        if self.randomness == "error":
+            text = "vmap() of a function that draws random numbers, with randomness='error'"
+            raise GraphBreak("CAP246", text)
 
 
 def _ask_modes(tx: Context, over: list[TensorValue], dims: list[int]) -> bool:
