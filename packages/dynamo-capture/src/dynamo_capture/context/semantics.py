@@ -55,6 +55,9 @@ class Attributes(Protocol[V]):
     def of_new_function(self, function: Any, name: str) -> V | None:
         """What a function that the trace made has itself; None: no more than any function."""
 
+    def set_of_new_function(self, function: Any, name: str, value: V) -> None:
+        """``function.name = value`` of a function that the trace made."""
+
     def of_object(self, obj: Any, name: str) -> V:
         """``obj.name``."""
 

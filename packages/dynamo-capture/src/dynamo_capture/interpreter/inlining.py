@@ -15,7 +15,7 @@ from dynamo_capture.frames.globals_scope import GlobalsScope, scope_source
 from dynamo_capture.frames.parameters import Parameters
 from dynamo_capture.frames.steps import prepare
 from dynamo_capture.sources.sources import known_object
-from dynamo_capture.values import CellValue, Const, FunctionValue, Value
+from dynamo_capture.values import CellValue, Const, DictValue, FunctionValue, Value
 from dynamo_capture.values.base import Context
 from fx_interface.backend import STACK_PACKAGES
 from fx_interface.source import AttrSource, ItemSource, Source
@@ -110,6 +110,9 @@ class Inliner:
         self._tx.guards.function_state(source if source is not None else known_object(real), real)
 
     def _defaults(self, real: FunctionType, source: Source | None) -> tuple[list[Value], dict[str, Value]]:
+        written = None if real.__kwdefaults__ is None else self._tx.wrapping.value_of(real.__kwdefaults__)
+        if isinstance(written, DictValue) and written.is_changed:
+            raise GraphBreak("CAP215", f"{real.__qualname__}.__kwdefaults__ has been written to")
         if real.__defaults__ is None and real.__kwdefaults__ is None:
             return [], {}
         base = source if source is not None else None

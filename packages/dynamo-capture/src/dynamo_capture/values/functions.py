@@ -94,9 +94,7 @@ class FunctionValue(Value):
         return super().call_method(tx, name, args, kwargs)
 
     def set_attr(self, tx: Context, name: str, value: Value) -> None:
-        if self.source is not None:
-            raise self.unsupported(f"setting the attribute {name!r}")
-        self.attrs[name] = value
+        tx.attributes.set_of_new_function(self, name, value)
 
     def describe(self) -> str:
         return self.qualname

@@ -33,6 +33,7 @@ from dynamo_capture.values import (
     TensorValue,
     TupleValue,
     Value,
+    is_none,
 )
 from dynamo_capture.values.objects.instance_dict import FunctionDictValue
 from fx_interface.source import AttrSource, InstanceDictSource
@@ -184,16 +185,48 @@ class MadeAttributes(Lookup):
             case "__dict__":
                 return FunctionDictValue(function, _SLOTS_OF_FUNCTIONS)
             case "__annotations__":
-                return DictValue({})
+                return function.attrs.setdefault("__annotations__", DictValue({}))
             case "__closure__":
                 return TupleValue(list(function.closure)) if function.closure else NONE
             case "__kwdefaults__":
                 if not function.kwdefaults:
                     return NONE
-                return DictValue({key: [Const(key), value] for key, value in function.kwdefaults.items()})
+                raise GraphBreak(
+                    "CAP214", f"{function.describe()}.__kwdefaults__, a dict that could be written to"
+                )
         return None
 
+    def set_of_new_function(self, function: FunctionValue, name: str, value: Value) -> None:
+        """``function.name = value`` of a function that the trace made."""
+        tx = self._tx
+        refused = function.unsupported(f"setting the attribute {name!r}")
+        if function.source is not None or name in _NOT_WRITTEN:
+            raise refused
+        match name:
+            case "__code__":
+                code = value.value if isinstance(value, Const) else None
+                if not isinstance(code, types.CodeType) or len(code.co_freevars) != len(function.closure):
+                    raise refused
+                for kept in ("__name__", "__qualname__", "__doc__"):
+                    function.attrs.setdefault(kept, function.get_attr(tx, kept))
+                function.code = code
+            case "__defaults__":
+                if not is_none(value) and value.python_type() is not tuple:
+                    raise refused
+                function.defaults = [] if is_none(value) else value.unpack(tx)
+            case "__kwdefaults__" if isinstance(value, DictValue):
+                entries = value.all_entries(tx).items()
+                function.kwdefaults = {key: tx.force(part) for key, (_, part) in entries}
+            case "__kwdefaults__":
+                if not is_none(value):
+                    raise refused
+                function.kwdefaults = {}
+            case _:
+                function.attrs[name] = value
 
+
+_NOT_WRITTEN = frozenset({"__builtins__", "__class__", "__closure__", "__dict__", "__globals__"})
+"""What cannot be set of a function, or not while it is traced."""
 _SLOTS_OF_FUNCTIONS = frozenset(
     {
         "__module__",
