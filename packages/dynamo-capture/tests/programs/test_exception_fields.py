@@ -141,3 +141,35 @@ def test_the_context_is_not_what_the_thrower_handles(same):
         return x + 1, told
 
     same(f, (X,))
+
+
+def test_slots_that_every_exception_has(same):
+    def f(x):
+        error = ValueError(1)
+        told = [error.__suppress_context__]
+        error.args = [2, 3]
+        error.__cause__ = KeyError("a")
+        told += [error.args, error.__suppress_context__, repr(error.__cause__)]
+        error.__suppress_context__ = False
+        told += [error.__suppress_context__]
+        error.__cause__ = None
+        return x + 1, told, error, error.__suppress_context__
+
+    def run(x):
+        result, told, error, suppresses = f(x)
+        return result, told, error.args, error.__cause__, error.__suppress_context__, suppresses
+
+    same(run, (X,), graphs=1)
+
+
+def test_what_slots_refuse(same):
+    def f(x):
+        told = []
+        for name, value in (("__cause__", 3), ("__traceback__", 3), ("args", 3)):
+            try:
+                setattr(ValueError(1), name, value)
+            except TypeError as error:
+                told.append(str(error))
+        return x + 1, told
+
+    same(f, (X,))

@@ -24,6 +24,7 @@ from dynamo_capture.semantics.attributes.lookup import (
 )
 from dynamo_capture.semantics.attributes.modules import MODULE_DICTS, ModuleAttributes
 from dynamo_capture.values import Const, DictValue, ObjectValue, Value, is_none
+from dynamo_capture.values.objects import exception_fields
 from dynamo_capture.values.objects.instance_dict import check_place
 
 
@@ -72,6 +73,8 @@ class WrittenAttributes(ModuleAttributes):
             raise self._tx.raises(AttributeError, _without_dict(obj.cls, name, found))
         if not isinstance(found, C_SLOTS):
             check_place(obj, name)
+        elif issubclass(obj.cls, BaseException) and name in exception_fields.OF_ALL:
+            value = exception_fields.assigned(self._tx, obj, name, value)
         obj.attrs[name] = value
         obj.reads.pop(name, None)
         self._tx.effects.attribute(obj, name)

@@ -11,8 +11,8 @@ import types
 from collections.abc import Iterator
 from typing import Any
 
-from dynamo_capture.values.base import Value
-from dynamo_capture.values.constant import NONE
+from dynamo_capture.values.base import Context, Value
+from dynamo_capture.values.constant import NONE, TRUE, is_none
 from dynamo_capture.values.containers.sequences import TupleValue
 from dynamo_capture.values.objects.instances import ObjectValue
 
@@ -41,6 +41,33 @@ def _fill(made: ObjectValue, name: str, value: Value) -> None:
         inspect.getattr_static(made.cls, name), _SLOTS
     ):  # and no attribute of a subclass that hides it
         made.attrs[name] = value
+
+
+def assigned(tx: Context, made: ObjectValue, name: str, value: Value) -> Value:
+    """What ``made.name = value`` leaves in a slot of every exception; what else it sets is set here."""
+    kind = type(None) if is_none(value) else value.python_type()
+    if name == "args":
+        return value if kind is tuple else TupleValue(list(value.unpack(tx)))
+    wanted = _KINDS[name]
+    if not issubclass(kind, wanted):
+        raise made.unsupported(f"setting {name} to {value.describe()}")
+    if name == "__cause__":
+        made.attrs.pop(
+            "__suppress_context__", None
+        )  # behind the cause, which sets it too where it is made again
+        made.attrs["__cause__"] = value
+        made.attrs["__suppress_context__"] = TRUE
+        made.reads.pop("__suppress_context__", None)
+        tx.effects.attribute(made, "__suppress_context__")
+    return value
+
+
+_KINDS: dict[str, tuple[type, ...]] = {
+    "__cause__": (BaseException, type(None)),
+    "__context__": (BaseException, type(None)),
+    "__traceback__": (types.TracebackType, type(None)),
+    "__suppress_context__": (bool,),
+}
 
 
 def fields_of(error: BaseException) -> Iterator[tuple[str, Any]]:
