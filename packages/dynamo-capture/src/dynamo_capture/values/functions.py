@@ -53,8 +53,9 @@ class FunctionValue(Value):
         "closure",
         "code",
         "defaults",
+        "given_kwdefaults",
         "globals",
-        "kwdefaults",
+        "kwdefaults_dict",
         "name",
         "qualname",
         "source",
@@ -64,18 +65,28 @@ class FunctionValue(Value):
         self.code = code
         self.globals = scope
         self.defaults: list[Value] = []
-        self.kwdefaults: dict[str, Value] = {}
+        self.given_kwdefaults: dict[str, Value] = {}
+        self.kwdefaults_dict: Any = None
+        """The dictionary of them, once the program has asked for it, or has set it."""
         self.closure: list[CellValue] = []
         self.name = code.co_name
         self.qualname = code.co_qualname
         self.attrs: dict[str, Value] = {}
         self.source: Source | None = None
 
+    @property
+    def kwdefaults(self) -> dict[str, Value]:
+        """The defaults of keywords."""
+        if self.kwdefaults_dict is None:
+            return self.given_kwdefaults
+        return {key: value for key, (_, value) in self.kwdefaults_dict.entries.items()}
+
     def python_type(self) -> type:
         return types.FunctionType
 
     def children(self, tx: Context) -> list[Value]:
-        return [*self.defaults, *self.kwdefaults.values(), *self.closure, *self.attrs.values()]
+        keyword = self.kwdefaults.values() if self.kwdefaults_dict is None else [self.kwdefaults_dict]
+        return [*self.defaults, *keyword, *self.closure, *self.attrs.values()]
 
     def call(self, tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
         return tx.inliner.call_function(self, args, kwargs)

@@ -50,7 +50,9 @@ def _function(tx: Context, real: Any, source: Source) -> Value:
     if real.__kwdefaults__ is not None:
         keywords = AttrSource(source, "__kwdefaults__")
         tx.guards.keys(keywords, real.__kwdefaults__)
-        made.kwdefaults = {k: Lazy(item, ItemSource(keywords, k)) for k, item in real.__kwdefaults__.items()}
+        made.given_kwdefaults = {
+            k: Lazy(item, ItemSource(keywords, k)) for k, item in real.__kwdefaults__.items()
+        }
     else:
         tx.guards.is_object(AttrSource(source, "__kwdefaults__"), None)
     return tx.wrapping.remember(real, made)

@@ -40,7 +40,10 @@ def function(to: Reconstruction, value: FunctionValue) -> None:
         to.emitter.load_const(value.code)
         to.emitter.load_const(value.globals.real)
         to.push_tuple(value.defaults)
-        to.push_dict([(Const(name), part) for name, part in value.kwdefaults.items()])
+        if value.kwdefaults_dict is None:
+            to.push_dict([(Const(name), part) for name, part in value.kwdefaults.items()])
+        else:
+            to.push(value.kwdefaults_dict)
         to.push_tuple(list(value.closure))
         to.push_dict([(Const(name), part) for name, part in value.attrs.items()])
 

@@ -336,7 +336,7 @@ def _set_function_part(frame: Frame, made: FunctionValue, flag: int, value: Valu
             {name: [Const(name), part] for name, part in zip(names, parts[1::2], strict=True)}
         )
     elif flag == 2:
-        made.kwdefaults = {key.as_constant(): item for key, item in spread_entries(tx, value)}
+        made.given_kwdefaults = {key.as_constant(): item for key, item in spread_entries(tx, value)}
     elif flag == 1:
         made.defaults = value.unpack(tx)
 

@@ -189,11 +189,17 @@ class MadeAttributes(Lookup):
             case "__closure__":
                 return TupleValue(list(function.closure)) if function.closure else NONE
             case "__kwdefaults__":
-                if not function.kwdefaults:
-                    return NONE
-                raise GraphBreak(
-                    "CAP214", f"{function.describe()}.__kwdefaults__, a dict that could be written to"
-                )
+                if function.kwdefaults_dict is None:
+                    if not function.given_kwdefaults:
+                        return NONE
+                    if function.source is not None:
+                        raise GraphBreak(
+                            "CAP214", f"{function.describe()}.__kwdefaults__ is a dict of before"
+                        )
+                    entries = {key: [Const(key), part] for key, part in function.given_kwdefaults.items()}
+                    function.kwdefaults_dict = DictValue(entries)
+                made: Value = function.kwdefaults_dict
+                return made
         return None
 
     def set_of_new_function(self, function: FunctionValue, name: str, value: Value) -> None:
@@ -214,13 +220,13 @@ class MadeAttributes(Lookup):
                 if not is_none(value) and value.python_type() is not tuple:
                     raise refused
                 function.defaults = [] if is_none(value) else value.unpack(tx)
-            case "__kwdefaults__" if isinstance(value, DictValue):
-                entries = value.all_entries(tx).items()
-                function.kwdefaults = {key: tx.force(part) for key, (_, part) in entries}
             case "__kwdefaults__":
-                if not is_none(value):
+                function.given_kwdefaults, function.kwdefaults_dict = {}, None
+                if isinstance(value, DictValue):
+                    value.all_entries(tx)
+                    function.kwdefaults_dict = value
+                elif not is_none(value):
                     raise refused
-                function.kwdefaults = {}
             case _:
                 function.attrs[name] = value
 
