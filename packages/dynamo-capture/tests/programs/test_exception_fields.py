@@ -1,5 +1,7 @@
 """What builtin exceptions keep beside their arguments, and their contexts, where a break makes them again."""
 
+import sys
+
 import pytest
 import torch
 
@@ -57,6 +59,17 @@ def test_fields_of_what_python_itself_raises(same):
         except UnicodeDecodeError as error:
             print(end="")
             return x + 1, error.start, error.end, error.reason, error.object, error.encoding
+
+    same(f, (X,))
+
+
+def test_fields_of_an_exit(same):
+    def f(x):
+        try:
+            sys.exit(3)
+        except SystemExit as error:
+            print(end="")
+            return x + 1, error.code, error.args
 
     same(f, (X,))
 

@@ -11,6 +11,7 @@ import types
 from collections.abc import Iterator
 from typing import Any
 
+from dynamo_capture.runtime.replacement_calls import C_SLOTS
 from dynamo_capture.values.base import Context, Value
 from dynamo_capture.values.constant import NONE, TRUE, is_none
 from dynamo_capture.values.containers.sequences import TupleValue
@@ -18,8 +19,6 @@ from dynamo_capture.values.objects.instances import ObjectValue
 
 OF_ALL = frozenset({"args", "__cause__", "__context__", "__traceback__", "__suppress_context__"})
 """The slots that every exception has."""
-
-_SLOTS = (types.MemberDescriptorType, types.GetSetDescriptorType)
 
 
 def initialize(made: ObjectValue, args: list[Value]) -> None:
@@ -38,8 +37,8 @@ def initialize(made: ObjectValue, args: list[Value]) -> None:
 
 def _fill(made: ObjectValue, name: str, value: Value) -> None:
     if isinstance(
-        inspect.getattr_static(made.cls, name), _SLOTS
-    ):  # and no attribute of a subclass that hides it
+        inspect.getattr_static(made.cls, name), C_SLOTS
+    ):  # no attribute of a subclass that hides it
         made.attrs[name] = value
 
 
@@ -72,9 +71,9 @@ _KINDS: dict[str, tuple[type, ...]] = {
 
 def fields_of(error: BaseException) -> Iterator[tuple[str, Any]]:
     """The slots of a real exception that are not empty, but those that every exception has."""
-    names = {name for base in type(error).__mro__ if issubclass(base, Exception) for name in vars(base)}
+    names = {name for base in type(error).__mro__ for name in vars(base) if not name.startswith("__")}
     for name in sorted(names - OF_ALL):
-        if isinstance(inspect.getattr_static(type(error), name), _SLOTS):
+        if isinstance(inspect.getattr_static(type(error), name), C_SLOTS):
             value = getattr(error, name, None)  # some raise AttributeError while they are empty
             if value is not None:
                 yield name, value
