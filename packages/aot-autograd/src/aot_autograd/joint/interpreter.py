@@ -15,6 +15,7 @@ from torch.fx import GraphModule, Node
 from torch.fx.node import map_arg
 
 from aot_autograd.functionalization.out_arguments import call_with_out
+from aot_autograd.joint import opaque_calls
 from aot_autograd.joint.attention import record_attention
 from aot_autograd.joint.joint import Program
 from aot_autograd.joint.selection import Selection
@@ -203,7 +204,10 @@ def _call(node: Node, args: Any, kwargs: Any) -> Any:
                     "AOT119",
                     f"the graph calls {node.name}, which sets the state of a random number generator",
                 )
-            return call_with_out(COMPOSITES.get(node.target, node.target), args, kwargs)
+            function = COMPOSITES.get(node.target, node.target)
+            if opaque_calls.is_torchs(function):
+                return call_with_out(function, args, kwargs)
+            return opaque_calls.call(node, function, args, kwargs)
         case "call_method":
             composite = COMPOSITES.get(getattr(torch.Tensor, str(node.target), None))
             if composite is not None and isinstance(args[0], torch.Tensor):
