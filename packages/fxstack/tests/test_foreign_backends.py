@@ -68,3 +68,39 @@ def test_static_graphs_are_handed_on():
 def test_backends_that_keep_to_the_interface_are_themselves(name):
     backend = getattr(fxstack.backends, name)
     assert by_sizes(backend) is backend
+
+
+def test_a_backend_finds_example_values_and_the_tracing_context():
+    found = []
+
+    def backend(graph, examples):
+        context = torch._guards.TracingContext.get()
+        assert torch._guards.detect_fake_mode(examples) is context.fake_mode
+        assert not context.fake_mode.shape_env.guards
+        values = [node.meta.get("example_value") for node in graph.graph.nodes if node.op != "output"]
+        for value in values:
+            if isinstance(value, torch.Tensor):
+                assert value.fake_mode is context.fake_mode
+        found.append([tuple(value.shape) if isinstance(value, torch.Tensor) else value for value in values])
+        return lambda *given: graph(*given)
+
+    compiled = fxstack.compile(_scaled, backend=backend, dynamic=True)
+    for size in (3, 4):
+        x = torch.ones(size)
+        assert torch.equal(compiled(x, 7), _scaled(x, 7))
+    assert torch._guards.TracingContext.try_get() is None
+    assert [3, (3,)] == found[0][:2]
+    assert [4, (4,)] == found[1][:2]
+
+
+def test_sizes_from_data_have_no_example():
+    graphs = []
+
+    def backend(graph, examples):
+        graphs.append(graph)
+        return graph.forward
+
+    fxstack.compile(lambda x: x.nonzero() + 1, backend=backend, fullgraph=True)(torch.ones(4))
+    examples = {node.name: node.meta.get("example_value") for node in graphs[0].graph.nodes}
+    assert examples["nonzero"] is None
+    assert examples["x"].shape == (4,)

@@ -4,6 +4,8 @@ What captures for our backends hands on a graph that takes symbols, with the fir
 that knows our interface reads the specs. Any other may take the numbers for constants, as stock's code generators do
 with plain integers, and would answer every size as it does the first. So it compiles once for each set of sizes; one
 that gives the graph itself back, which holds for all sizes, is asked once.
+
+It finds beside its graph what torch's capture leaves there (``fxstack.adapters.tracing_context``).
 """
 
 from __future__ import annotations
@@ -53,7 +55,10 @@ class BySizes:
         return run
 
     def _compile(self, graph_module: GraphModule, inputs: Sequence[Any]) -> CompiledGraph:
-        compiled: CompiledGraph = self.backend(graph_module, list(inputs))
+        from fxstack.adapters.tracing_context import as_torch_calls  # nothing that our own backends need
+
+        with as_torch_calls(graph_module, inputs):
+            compiled: CompiledGraph = self.backend(graph_module, list(inputs))
         return compiled
 
 
