@@ -119,7 +119,7 @@ def test_nested_and_in_modules(checked):
     net = Net()
     checked(lambda x: net(x), *both(), (X.abs() / 9,))
     (graph,) = {id(g): g for g in checked.graphs[:1]}.values()
-    assert any(node.target is conditional for node in graph.get_submodule("body").graph.nodes)
+    assert any(node.target is conditional for node in graph.get_submodule("cond_true_1").graph.nodes)
 
 
 def test_random_numbers_and_modes_inside(checked):
@@ -363,3 +363,24 @@ def test_what_a_loop_may_not_do():
     assert refused(looped(lambda i, t: (i + 1, t.float()))) == "CAP248"
     assert refused(looped(lambda i, t: (i + 1, t.mul_(2)))) == "CAP242"
     assert refused(looped(lambda i, t: (i + 1, t), lambda i, t: t.sum() < i, first=0)) == "CAP248"
+
+
+def test_parts_that_data_choose_have_names_that_say_which_they_are():
+    def chosen(x, y):
+        def inner(x):
+            return torch.cond(y, torch.sin, torch.cos, (x,))
+
+        return torch.cond(x.sum() > 0, inner, torch.neg, (x,))
+
+    graphs = []
+    x = torch.ones(3)
+    result = optimize(lambda graph, _: graphs.append(graph) or graph.forward)(chosen)(x, torch.tensor(True))
+    assert torch.equal(result, torch.sin(x))
+    names = {name for name, _ in graphs[0].named_modules()}
+    assert names == {
+        "",
+        "cond_true_1",
+        "cond_false_1",
+        "cond_true_1.cond_true_0",
+        "cond_true_1.cond_false_0",
+    }

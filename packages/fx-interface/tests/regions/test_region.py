@@ -131,5 +131,5 @@ def test_the_sub_graphs_of_a_call_are_found() -> None:
 
 def test_a_region_is_declared_once() -> None:
     with pytest.raises(ValueError, match="declared twice"):
-        region("checkpointed", bodies=1, check=lambda call: None)(lambda body: body())
+        region("checkpointed", parts=("checkpoint_body",), check=lambda call: None)(lambda body: body())
     assert {declared.name for declared in REGIONS.values()} >= {"call", "checkpointed", "differentiable"}

@@ -93,6 +93,7 @@ class GraphOutput:
         self._saving: set[Node] = set()
         self._names: set[str] = set()
         self.bodies: dict[str, Any] = {}
+        self.regions_named: Counter[tuple[str, ...]] = Counter()
         self.ended: dict[Graph, Any] = {}
         self.closing: list[Callable[[], None]] = []
 

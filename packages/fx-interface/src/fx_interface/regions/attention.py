@@ -107,7 +107,7 @@ def _check(call: RegionCall) -> None:
         call.gives(given)
 
 
-@region("attention", bodies=2, check=_check)
+@region("attention", parts=("score_body", "mask_body"), check=_check)
 def attention(
     score: Body,
     mask: Body,

@@ -15,4 +15,4 @@ def _check(call: RegionCall) -> None:
     call.gives(results_of(body))
 
 
-region("call", bodies=1, check=_check, dialects=("torch", "aten", "prims"))(call_block)
+region("call", parts=("block",), check=_check, dialects=("torch", "aten", "prims"))(call_block)

@@ -41,7 +41,7 @@ def _check(call: RegionCall) -> None:
         broken("FXI113", call.node, f"saved={saved!r} of {len(call.arguments)} arguments")
 
 
-@region("checkpointed", bodies=1, check=_check)
+@region("checkpointed", parts=("checkpoint_body",), check=_check)
 def checkpointed(
     body: Callable[..., Sequence[Any]], *args: Any, saved: Sequence[int] = (), policy: str | None = None
 ) -> Sequence[Any]:

@@ -46,7 +46,7 @@ def _check_conditional(call: RegionCall) -> None:
     call.gives(results_of(on_false))
 
 
-@region("conditional", bodies=2, check=_check_conditional)
+@region("conditional", parts=("cond_true", "cond_false"), check=_check_conditional)
 def conditional(
     on_true: Body,
     on_false: Body,
@@ -81,7 +81,7 @@ def _check_loop(call: RegionCall) -> None:
     call.gives(results_of(body))
 
 
-@region("loop", bodies=2, check=_check_loop)
+@region("loop", parts=("loop_condition", "loop_body"), check=_check_loop)
 def loop(
     condition: Body,
     body: Body,
@@ -139,7 +139,7 @@ def stacked(spec: TensorSpec, length: IntLike) -> TensorSpec:
     return replace(spec, sizes=sizes, strides=contiguous_strides(sizes))
 
 
-@region("scan", bodies=1, check=_check_scan)
+@region("scan", parts=("scan_body",), check=_check_scan)
 def scan(body: Body, *args: Any, carried: int, sliced: int) -> Sequence[Any]:
     """What is left of the first ``carried`` arguments when ``body`` has replaced them once for each slice of the next
     ``sliced`` ones, and the further results of all calls, stacked.

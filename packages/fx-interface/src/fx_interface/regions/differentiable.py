@@ -39,7 +39,7 @@ def _gradient_spec(spec: Any) -> Any:
     return TensorSpec(spec.sizes, contiguous_strides(spec.sizes), spec.dtype, spec.device)
 
 
-@region("differentiable", bodies=2, check=_check)
+@region("differentiable", parts=("forward_body", "backward_body"), check=_check)
 def differentiable(
     forward: Body,
     backward: Body,

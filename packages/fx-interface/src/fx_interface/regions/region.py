@@ -69,14 +69,19 @@ def results_of(body: GraphModule) -> tuple[Any, ...]:
 class Region:
     """One kind of region.
 
-    ``name`` stands in the text form; ``bodies`` says how many leading arguments are sub-graphs; ``check`` raises
-    InvalidGraphError FXI113 for a call that does not fit them; ``dialects`` are those in which it may stand.
+    ``name`` stands in the text form; ``parts`` are names for its sub-graphs, which are its first arguments; ``check``
+    raises InvalidGraphError FXI113 for a call that does not fit them; ``dialects`` are those in which it may stand.
     """
 
     name: str
-    bodies: int
+    parts: tuple[str, ...]
     check: Callable[[RegionCall], None]
     dialects: frozenset[str]
+
+    @property
+    def bodies(self) -> int:
+        """How many sub-graphs it takes."""
+        return len(self.parts)
 
 
 REGIONS: dict[Callable[..., Any], Region] = {}
@@ -84,14 +89,18 @@ REGIONS: dict[Callable[..., Any], Region] = {}
 
 
 def region(
-    name: str, *, bodies: int, check: Callable[[RegionCall], None], dialects: tuple[str, ...] = ("torch",)
+    name: str,
+    *,
+    parts: tuple[str, ...],
+    check: Callable[[RegionCall], None],
+    dialects: tuple[str, ...] = ("torch",),
 ) -> Callable[[Target], Target]:
     """Declare a target as a region; ValueError where the name is taken."""
 
     def register(target: Target) -> Target:
         if target in REGIONS or any(known.name == name for known in REGIONS.values()):
             raise ValueError(f"the region {name!r} is declared twice")
-        REGIONS[target] = Region(name, bodies, check, frozenset(dialects))
+        REGIONS[target] = Region(name, parts, check, frozenset(dialects))
         return target
 
     return register

@@ -34,7 +34,7 @@ def _check_gradient(call: RegionCall) -> None:
         broken("FXI113", call.node, "the sub-graph returns too little to differentiate")
 
 
-@region("gradient", bodies=1, check=_check_gradient)
+@region("gradient", parts=("gradient_body",), check=_check_gradient)
 def gradient(body: Body, *args: Any, wrt: int, seeds: int = 0) -> tuple[Any, ...]:
     """The gradients of the first result of ``body(*args)``, a scalar, with respect to the first ``wrt`` arguments, and
     then all results of ``body``. Zeros for an argument that the result does not depend on.
@@ -84,7 +84,7 @@ def _check_pushed(call: RegionCall) -> None:
     call.takes(body, (*call.arguments[:count], *call.arguments[2 * count :]))
 
 
-@region("pushed", bodies=1, check=_check_pushed)
+@region("pushed", parts=("pushed_body",), check=_check_pushed)
 def pushed(body: Body, *args: Any, wrt: int, results: int) -> tuple[Any, ...]:
     """How the first ``results`` results of ``body`` change when its first ``wrt`` arguments change by the ``wrt`` that
     follow them (derivatives in forward direction), and then all its results.
@@ -144,7 +144,7 @@ def _check_mapped(call: RegionCall) -> None:
         broken("FXI113", call.node, f"out_dims={out_dims!r} for {len(results_of(body))} results")
 
 
-@region("mapped", bodies=1, check=_check_mapped)
+@region("mapped", parts=("mapped_body",), check=_check_mapped)
 def mapped(
     body: Body,
     *args: Any,

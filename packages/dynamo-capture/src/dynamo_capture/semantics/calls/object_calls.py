@@ -26,7 +26,7 @@ _MODULE_CALL = torch.nn.Module.__call__
 
 def call_object(tx: Context, owner: ObjectValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """``obj(...)``: modules without hooks go straight to ``forward``."""
-    if owner.real is not None and owner.source is not None and _is_one_node(owner):
+    if owner.real is not None and owner.source is not None and is_allowed_in_graph(owner.real):
         tx.guards.is_object(owner.source, owner.real)
         return call_allowed(tx, Const(owner.real, owner.source), args, kwargs)
     tx.attributes.guard_type(owner)
@@ -47,12 +47,6 @@ def call_object(tx: Context, owner: ObjectValue, args: list[Value], kwargs: dict
     if not callable(call):
         return tx.known(call).call(tx, args, kwargs)
     raise owner.unsupported("calling")
-
-
-def _is_one_node(owner: ObjectValue) -> bool:
-    """Whether the program has said so. Stock's compiled autograd says so of functions in C++ that accumulate gradients:
-    what they do to ``grad`` is no part of a graph."""
-    return is_allowed_in_graph(owner.real) and not owner.cls.__module__.startswith("torch.")
 
 
 def call_method_of_object(

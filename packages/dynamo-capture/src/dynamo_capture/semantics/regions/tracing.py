@@ -17,6 +17,7 @@ from dynamo_capture.semantics.regions.reachable import first_outside
 from dynamo_capture.values import Const, DictValue, Lazy, Value
 from dynamo_capture.values.base import Context
 from fx_interface.errors import UnbackedSymbolError
+from fx_interface.regions import REGIONS
 
 
 def trace_body(
@@ -111,6 +112,18 @@ def _check_purity(body: Body, changed: Any) -> None:
         raise GraphBreak("CAP242", f"{body.what} changes {what}")
 
 
+def _names_of_bodies(outer: GraphOutput, target: Callable[..., Any]) -> list[str]:
+    """Names that say what part of which region a sub-graph is, counted through all graphs of the trace: a region's
+    parts have one number, and a part of a part another than its own."""
+    root = outer
+    while isinstance(root, Body):
+        root = root.parent
+    parts = REGIONS[target].parts
+    number = root.regions_named[parts]
+    root.regions_named[parts] += 1
+    return [f"{part}_{number}" for part in parts]
+
+
 def call_region(
     outer: GraphOutput,
     target: Callable[..., Any],
@@ -121,7 +134,9 @@ def call_region(
     where: Any,
 ) -> Any:
     """The node that calls a region; the bodies' lifted nodes are put in when the graph is closed."""
-    held = [outer.body("body", body) for body in bodies]
+    held = [
+        outer.body(name, body) for name, body in zip(_names_of_bodies(outer, target), bodies, strict=True)
+    ]
     pure = not any(body.outside or body.draws or body.may_fail for body in bodies)
     if any(body.speaks for body in bodies):
         outer.speak()
