@@ -14,7 +14,7 @@ from fx_interface import INTERFACE_VERSION, Backend, CompiledGraph
 from fx_interface.plugins import load_backend
 from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.torch_internals.graph_source import release_source
-from fxstack.foreign_backends import WithKeywords, by_sizes
+from fxstack.foreign_backends import Surroundings, WithKeywords, by_sizes, no_surroundings
 from fxstack.internal_errors import default_policy, refused
 from fxstack.options import Options
 from fxstack.pipeline import compile_captured
@@ -92,10 +92,13 @@ def backend(name: str, options: Options | Mapping[str, Any] | None = None) -> Ba
 
 
 def resolve(
-    backend: str | Backend | Callable[..., Any], options: Options, passed: Mapping[str, Any] | None = None
+    backend: str | Backend | Callable[..., Any],
+    options: Options,
+    passed: Mapping[str, Any] | None = None,
+    surroundings: Surroundings = no_surroundings,
 ) -> Backend:
     """The backend that the user means: a callable is itself, a name is looked up among the installed plug-ins.
-    ``passed``: keyword arguments for one that is no plug-in.
+    ``passed``: keyword arguments for one that is no plug-in; ``surroundings``: what it is called within.
 
     Raises UnknownBackendError (FXI202), which lists the known names, and IncompatibleInterfaceError (FXI201).
     """
@@ -103,7 +106,7 @@ def resolve(
     configure = getattr(found, "configure", None)
     if passed and not hasattr(found, "interface_version"):
         found = WithKeywords(found, tuple(passed.items()))
-    made = by_sizes(configure(options) if configure is not None else found)
+    made = by_sizes(configure(options) if configure is not None else found, surroundings)
     if not options.check:
         return made
     from fxstack.checking.backend import checked  # with the referee, which nobody else needs

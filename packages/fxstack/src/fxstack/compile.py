@@ -6,10 +6,11 @@ import contextlib
 import functools
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar, overload
 
 from torch import nn
+from torch.fx import GraphModule
 
 import dynamo_capture
 from fx_interface import Backend, plugins
@@ -139,7 +140,15 @@ def _backend(
         theirs = {key: value for key, value in options.items() if not is_own_option(key)}
         options = {key: value for key, value in options.items() if key not in theirs}
         passed |= {"options": theirs} if theirs else {}
-    return resolve(found, Options.make(options, mode), passed)
+    return resolve(found, Options.make(options, mode), passed, _as_torch_calls)
+
+
+def _as_torch_calls(
+    graph_module: GraphModule, inputs: Sequence[Any]
+) -> contextlib.AbstractContextManager[None]:
+    from fxstack.adapters.tracing_context import as_torch_calls  # nothing that our own backends need
+
+    return as_torch_calls(graph_module, inputs)
 
 
 def _named(name: str) -> Callable[..., Any]:

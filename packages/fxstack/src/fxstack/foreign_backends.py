@@ -5,7 +5,8 @@ that knows our interface reads the specs. Any other may take the numbers for con
 with plain integers, and would answer every size as it does the first. So it compiles once for each set of sizes; one
 that gives the graph itself back, which holds for all sizes, is asked once.
 
-It finds beside its graph what torch's capture leaves there (``fxstack.adapters.tracing_context``).
+It is called within ``surroundings``, where it finds beside its graph what torch's capture leaves there
+(``fxstack.adapters.tracing_context``).
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from __future__ import annotations
 import copy
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, TypeAlias
 
 import torch
 from torch.fx import GraphModule
@@ -21,6 +23,15 @@ from torch.fx import GraphModule
 from fx_interface import INTERFACE_VERSION, Backend, CompiledGraph
 from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.signature import SHAPE_ENV_KEY
+
+Surroundings: TypeAlias = Callable[[GraphModule, Sequence[Any]], AbstractContextManager[None]]
+"""What a graph is compiled within, with its example inputs."""
+
+
+def no_surroundings(graph_module: GraphModule, inputs: Sequence[Any]) -> AbstractContextManager[None]:
+    """For backends of which it is known what they look at."""
+    return nullcontext()
+
 
 MOST_VERSIONS = 64
 """For further sizes the graph runs as captured."""
@@ -31,6 +42,7 @@ class BySizes:
     """``backend`` as one that keeps to the interface."""
 
     backend: Callable[..., Any]
+    surroundings: Surroundings = no_surroundings
     interface_version: tuple[int, int] = INTERFACE_VERSION
 
     def __call__(self, graph_module: GraphModule, example_inputs: Sequence[Any]) -> CompiledGraph:
@@ -55,9 +67,7 @@ class BySizes:
         return run
 
     def _compile(self, graph_module: GraphModule, inputs: Sequence[Any]) -> CompiledGraph:
-        from fxstack.adapters.tracing_context import as_torch_calls  # nothing that our own backends need
-
-        with as_torch_calls(graph_module, inputs):
+        with self.surroundings(graph_module, inputs):
             compiled: CompiledGraph = self.backend(graph_module, list(inputs))
         return compiled
 
@@ -74,9 +84,9 @@ class WithKeywords:
         return self.backend(graph_module, example_inputs, **dict(self.keywords))
 
 
-def by_sizes(backend: Backend | Callable[..., Any]) -> Backend:
+def by_sizes(backend: Backend | Callable[..., Any], surroundings: Surroundings = no_surroundings) -> Backend:
     """A backend that keeps to the interface, whatever the user has passed."""
-    return backend if hasattr(backend, "interface_version") else BySizes(backend)
+    return backend if hasattr(backend, "interface_version") else BySizes(backend, surroundings)
 
 
 def _copied(graph_module: GraphModule) -> GraphModule:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 EXAMPLE_KEY = "example_value"
 
 
-class ExampleMode(FakeTensorMode):
+class ExampleMode(FakeTensorMode):  # type: ignore[no-untyped-call]
     """The mode of the example values. Its environment of symbols, whose import takes long, is made when asked for."""
 
     def __init__(self) -> None:
