@@ -1,6 +1,7 @@
 /* The module: what Python may ask of the frame hook and of the cache. */
 #include "code_cache.h"
 #include "eval_frame.h"
+#include "forwarded_call.h"
 #include "frame_view.h"
 #include "region.h"
 #include "method_load.h"
@@ -199,7 +200,8 @@ static struct PyModuleDef module_definition = {
 
 PyMODINIT_FUNC PyInit__eval_frame(void)
 {
-    if (fxs_code_cache_init() < 0 || fxs_init_stock_stance() < 0 || PyType_Ready(&FXSFrameView_Type) < 0 || PyType_Ready(&FXSRegion_Type) < 0
+    if (fxs_code_cache_init() < 0 || fxs_init_stock_stance() < 0 || PyType_Ready(&FXSFrameView_Type) < 0
+        || PyType_Ready(&FXSRegion_Type) < 0 || PyType_Ready(&FXSForwardedCall_Type) < 0
         || PyType_Ready(&FXSRest_Type) < 0) {
         return NULL;
     }
@@ -209,7 +211,7 @@ PyMODINIT_FUNC PyInit__eval_frame(void)
     }
     if (fxs_add_answers(module) < 0 || PyModule_AddType(module, &FXSEntry_Type) < 0
         || PyModule_AddType(module, &FXSFrameView_Type) < 0 || PyModule_AddType(module, &FXSRegion_Type) < 0
-        || PyModule_AddType(module, &FXSRest_Type) < 0) {
+        || PyModule_AddType(module, &FXSForwardedCall_Type) < 0 || PyModule_AddType(module, &FXSRest_Type) < 0) {
         Py_DECREF(module);
         return NULL;
     }

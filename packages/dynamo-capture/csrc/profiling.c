@@ -1,7 +1,9 @@
-/* Ranges that a profiler shows for calls of compiled functions: one look into a dict where there is no profiler. */
+/* Ranges that a profiler shows for calls of compiled functions: one comparison where there is no profiler. */
 #include "profiling.h"
+#include "watched_name.h"
 
-static PyObject *variables, *flag, *begin;
+static FXSWatchedName flag; /* owns its dict and its name */
+static PyObject *begin;
 
 int fxs_watch_profiler(PyObject *where, PyObject *name, PyObject *function)
 {
@@ -9,15 +11,16 @@ int fxs_watch_profiler(PyObject *where, PyObject *name, PyObject *function)
         PyErr_SetString(PyExc_TypeError, "watch_profiler(variables, name, begin): a dict, a text and a function");
         return -1;
     }
-    Py_XSETREF(variables, Py_NewRef(where));
-    Py_XSETREF(flag, Py_NewRef(name));
+    Py_XSETREF(flag.dict, Py_NewRef(where));
+    Py_XSETREF(flag.name, Py_NewRef(name));
+    flag.version = 0;
     Py_XSETREF(begin, Py_NewRef(function));
     return 0;
 }
 
 PyObject *fxs_begin_range(PyObject *region)
 {
-    if (FXS_LIKELY(variables == NULL || PyDict_GetItemWithError(variables, flag) != Py_True)) {
+    if (FXS_LIKELY(flag.dict == NULL || fxs_named(&flag) != Py_True)) {
         return NULL;
     }
     PyObject *range = PyObject_CallOneArg(begin, region);

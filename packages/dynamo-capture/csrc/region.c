@@ -24,7 +24,9 @@ static PyObject *region_vectorcall(PyObject *self, PyObject *const *args, size_t
         PyErr_SetString(PyExc_RecursionError, "maximum recursion depth exceeded: the C stack is used up");
         return NULL;
     }
-    if (thread->callback == region->callback || FXS_UNLIKELY(fxs_paused) || FXS_UNLIKELY(fxs_stock_forces_eager())) {
+    int activates = region->callback != NULL; /* what deactivates does so under every stance */
+    if (thread->callback == region->callback || FXS_UNLIKELY(fxs_paused)
+        || (activates && FXS_UNLIKELY(fxs_stock_forces_eager()))) {
         return PyObject_Vectorcall(region->function, args, nargsf, names);
     }
     Py_INCREF(self);

@@ -1,19 +1,20 @@
 /* What torch.compiler.set_stance has set, looked up where stock's compiler is loaded. */
 #include "stock_stance.h"
+#include "watched_name.h"
 
 static PyObject *modules;      /* sys.modules; owned, as a finalizer may still call compiled functions */
 static Py_ssize_t looked_into; /* its size when stock's module was looked for: loading a module changes it */
-static PyObject *variables;    /* of stock's module; NULL: it is not loaded */
-static PyObject *name, *attribute;
+static FXSWatchedName current; /* a variable of stock's module; its dict, owned, is NULL while that is not loaded */
+static PyObject *attribute;
 static PyObject *known_stance; /* owned, so that no other object has its address */
 static int known_answer;
 
 int fxs_init_stock_stance(void)
 {
     modules = Py_XNewRef(PyImport_GetModuleDict());
-    name = PyUnicode_InternFromString("_stance");
+    current.name = PyUnicode_InternFromString("_stance");
     attribute = PyUnicode_InternFromString("stance");
-    return modules == NULL || name == NULL || attribute == NULL ? -1 : 0;
+    return modules == NULL || current.name == NULL || attribute == NULL ? -1 : 0;
 }
 
 static void look(void)
@@ -21,7 +22,8 @@ static void look(void)
     looked_into = PyDict_GET_SIZE(modules);
     PyObject *module = PyDict_GetItemString(modules, "torch._dynamo.eval_frame");
     PyObject *found = module != NULL && PyModule_Check(module) ? PyModule_GetDict(module) : NULL;
-    Py_XSETREF(variables, Py_XNewRef(found));
+    Py_XSETREF(current.dict, Py_XNewRef(found));
+    current.version = 0;
 }
 
 static int answer_of(PyObject *stance)
@@ -41,11 +43,11 @@ int fxs_stock_forces_eager(void)
     if (FXS_UNLIKELY(PyDict_GET_SIZE(modules) != looked_into)) {
         look();
     }
-    if (FXS_LIKELY(variables == NULL)) {
+    if (FXS_LIKELY(current.dict == NULL)) {
         return 0;
     }
-    PyObject *stance = PyDict_GetItemWithError(variables, name);
-    if (stance != known_stance) {
+    PyObject *stance = fxs_named(&current);
+    if (FXS_UNLIKELY(stance != known_stance)) {
         Py_XSETREF(known_stance, Py_XNewRef(stance));
         known_answer = stance == NULL ? 0 : answer_of(stance);
     }

@@ -33,7 +33,8 @@ Py_ssize_t fxs_active_threads(void)
 /* Put the hook on top of whatever is there. A hook below that hands frames on to ours again is found out per frame. */
 static void install(void)
 {
-    _PyFrameEvalFunction current = _PyInterpreterState_GetEvalFrameFunc(interpreter());
+    PyInterpreterState *here = interpreter();
+    _PyFrameEvalFunction current = _PyInterpreterState_GetEvalFrameFunc(here);
     if (current == fxs_eval_frame) {
         return;
     }
@@ -41,14 +42,15 @@ static void install(void)
         fxs_last_evaluator = current;
     }
     fxs_next_evaluator = current;
-    _PyInterpreterState_SetEvalFrameFunc(interpreter(), fxs_eval_frame);
+    _PyInterpreterState_SetEvalFrameFunc(here, fxs_eval_frame);
 }
 
 /* Take the hook away if it is on top; below another hook it stays, and hands every frame on. */
 static void uninstall(void)
 {
-    if (fxs_installed()) {
-        _PyInterpreterState_SetEvalFrameFunc(interpreter(), fxs_next_evaluator);
+    PyInterpreterState *here = interpreter();
+    if (_PyInterpreterState_GetEvalFrameFunc(here) == fxs_eval_frame) {
+        _PyInterpreterState_SetEvalFrameFunc(here, fxs_next_evaluator);
     }
 }
 

@@ -174,12 +174,6 @@ static int python_holds(PyObject *holds, PyObject *value) {
     return result;
 }
 
-static int state_is(const Check *check) {
-    for (Py_ssize_t i = 0; i + 1 < check->program_length; i += 2)
-        if (state_read((int)check->program[i]) != (uint64_t)check->program[i + 1]) return 0;
-    return 1;
-}
-
 int check_value(const Check *check, PyObject *value) {
     switch ((CheckOp)check->op) {
     case CHECK_TYPE_IS: return (PyObject *)Py_TYPE(value) == check->obj;
@@ -197,7 +191,7 @@ int check_value(const Check *check, PyObject *value) {
     case CHECK_CLASS_BASES: return bases_are(check, value);
     case CHECK_FUNCTION_STATE: return function_is(check, value);
     case CHECK_TENSOR: return tensor_holds(check->tensor, value);
-    case CHECK_STATE: return state_is(check);
+    case CHECK_STATE: return state_holds(check->program, check->program_length);
     case CHECK_PYTHON: return python_holds(check->obj, value);
     default: return 0;
     }

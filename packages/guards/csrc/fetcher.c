@@ -1,4 +1,4 @@
-/* The fetcher: reads many values below a few roots in one call. */
+/* The fetcher: reads many values below a few roots in one call; by the plan of the last one where nothing has changed. */
 #include "native.h"
 
 #include "dict_version.h"
@@ -9,9 +9,15 @@ typedef struct {
     Node *roots; /* one per positional argument */
     Py_ssize_t n_roots, n_results;
     PyObject *sources; /* the root sources, for whoever passes their values */
+    Plan *plan;        /* of the roots that are objects with attributes, or NULL */
+    int active;        /* calls in progress: user code that a read runs may fetch again */
+    int stale_runs, failed_plans;
 } Fetcher;
 
-static int gather(Node *node, PyObject *value, PyObject *results) {
+enum { MOST_STALE_RUNS = 8, MOST_FAILED_PLANS = 4 };
+
+/* `changed`: something was read that was not read before, or that has changed since. */
+static int gather(Node *node, PyObject *value, PyObject *results, int *changed) {
     if (node->slot >= 0) {
         PyObject *old = PyTuple_GET_ITEM(results, node->slot);
         PyTuple_SET_ITEM(results, node->slot, Py_NewRef(value));
@@ -24,12 +30,73 @@ static int gather(Node *node, PyObject *value, PyObject *results) {
         pending.value = NULL;
         PyObject *found = fetch_child(child, value, &unchanged, &pending);
         if (found == NULL) return -1;
-        if (!unchanged && pending.value != NULL && pending.n > 0 && pending.n <= SEEN_DICTS) child->seen = pending;
-        int result = gather(child, found, results);
+        if (!unchanged && pending.value != NULL && pending.n > 0 && pending.n <= SEEN_DICTS) {
+            child->seen = pending;
+            *changed = 1;
+        }
+        int result = gather(child, found, results, changed);
         Py_DECREF(found);
         if (result < 0) return -1;
     }
     return 0;
+}
+
+/* An argument, or a tuple of them, is another at each call: it is read as it comes. */
+static int is_passing(const Node *root) {
+    for (int i = 0; i < root->n_children; i++) {
+        const Node *child = &root->children[i];
+        if (child->access != ACCESS_ITEM || child->index == INT32_MIN || child->n_children > 0) return 0;
+    }
+    return 1;
+}
+
+/* Whether reading what passes runs no user code. */
+static int reads_plainly(const Fetcher *self, PyObject *const *args) {
+    for (Py_ssize_t i = 0; i < self->n_roots; i++) {
+        const Node *root = &self->roots[i];
+        if (root->n_children > 0 && is_passing(root) && !PyTuple_CheckExact(args[i])) return 0;
+    }
+    return 1;
+}
+
+/* Whether the plan holds and has given `results`, which were empty. Where it has not, the walk begins anew. */
+static int by_plan(Fetcher *self, PyObject *const *args, PyObject *results) {
+    Roots given = {(PyObject **)args, self->n_roots, NULL, NULL, NULL, NULL, NULL};
+    if (self->plan == NULL || !reads_plainly(self, args) || !plan_read(self->plan, &given, results)) return 0;
+    for (Py_ssize_t i = 0; i < self->n_roots; i++) {
+        int changed = 0;
+        if (is_passing(&self->roots[i]) && gather(&self->roots[i], args[i], results, &changed) < 0) {
+            PyErr_Clear(); /* a tuple that is too short: the walk will say so */
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* As in evaluator.c. */
+static void revise_plan(Fetcher *self, PyObject *const *args, int changed) {
+    if (self->active > 1 || !dict_versions_work) return;
+    if (!changed && self->failed_plans < MOST_FAILED_PLANS) {
+        Roots given = {(PyObject **)args, self->n_roots, NULL, NULL, NULL, NULL, NULL};
+        plan_free(self->plan);
+        self->plan = reads_plainly(self, args) ? plan_record_reads(self->roots, self->n_roots, &given, is_passing) : NULL;
+        self->failed_plans += self->plan == NULL;
+        self->stale_runs = 0;
+    } else if (self->plan != NULL && ++self->stale_runs > MOST_STALE_RUNS) {
+        plan_free(self->plan);
+        self->plan = NULL;
+    }
+}
+
+static PyObject *by_walk(Fetcher *self, PyObject *const *args, PyObject *results) {
+    int changed = 0;
+    for (Py_ssize_t i = 0; i < self->n_roots; i++)
+        if (gather(&self->roots[i], args[i], results, &changed) < 0) {
+            Py_DECREF(results);
+            return NULL;
+        }
+    revise_plan(self, args, changed);
+    return results;
 }
 
 static PyObject *fetcher_call(PyObject *callable, PyObject *const *args, size_t nargsf, PyObject *kwnames) {
@@ -40,8 +107,12 @@ static PyObject *fetcher_call(PyObject *callable, PyObject *const *args, size_t 
         return NULL;
     }
     PyObject *results = PyTuple_New(self->n_results);
-    for (Py_ssize_t i = 0; results != NULL && i < nargs; i++)
-        if (gather(&self->roots[i], args[i], results) < 0) Py_CLEAR(results);
+    if (results == NULL) return NULL;
+    Py_INCREF(self);
+    self->active++;
+    if (!by_plan(self, args, results)) results = by_walk(self, args, results);
+    self->active--;
+    Py_DECREF(self);
     return results;
 }
 
@@ -63,6 +134,7 @@ static PyObject *fetcher_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
             Py_DECREF(self);
             return NULL;
         }
+        self->roots[i].index = (int32_t)i; /* of the argument */
     }
     if (self->roots == NULL) {
         Py_DECREF(self);
@@ -84,6 +156,8 @@ static int fetcher_clear(Fetcher *self) {
     Py_CLEAR(self->sources);
     for (Py_ssize_t i = 0; i < self->n_roots; i++) node_clear(&self->roots[i]);
     self->n_roots = 0;
+    plan_free(self->plan);
+    self->plan = NULL;
     return 0;
 }
 
@@ -99,7 +173,13 @@ static PyObject *fetcher_roots(Fetcher *self, void *unused) {
     return Py_NewRef(self->sources == NULL ? Py_None : self->sources);
 }
 
+static PyObject *fetcher_plan(Fetcher *self, void *unused) {
+    (void)unused;
+    return self->plan == NULL ? Py_NewRef(Py_None) : plan_counts(self->plan);
+}
+
 static PyGetSetDef fetcher_getset[] = {
+    {"plan", (getter)fetcher_plan, NULL, "Entries of the plan by kind, or None while there is none.", NULL},
     {"roots", (getter)fetcher_roots, NULL, "The sources whose values the call takes, in order.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };

@@ -215,6 +215,7 @@ PyTypeObject *tensor_facts_type(const TensorFacts *facts);
 int state_reader(const char *name);
 int state_bind(void);
 uint64_t state_read(int reader);
+int state_holds(const int64_t *facts, Py_ssize_t count);
 PyObject *state_names(void);
 
 /* module.c */
@@ -231,6 +232,11 @@ typedef struct Plan Plan;
 typedef enum { PLAN_FAILS, PLAN_HOLDS, PLAN_STALE } PlanOutcome;
 Plan *plan_record(Node *nodes, Py_ssize_t n, const Roots *roots, const Check *relations, Py_ssize_t n_relations,
                   Py_ssize_t n_slots);
+/* The plan of reading the roots that do not pass, `given` as locals, and what hangs below them; NULL where a read may run
+ * user code. To be made after a walk that found nothing changed. */
+Plan *plan_record_reads(Node *nodes, Py_ssize_t n, const Roots *given, int (*passes)(const Node *root));
+/* Whether such a plan holds; if so the values are in their slots of `results`, which must have been empty. */
+int plan_read(Plan *plan, const Roots *given, PyObject *results);
 /* Whether a plan may insist on the very object that a root has now; other roots are walked at every call. */
 int root_is_lasting(const Node *root, PyObject *value);
 PlanOutcome plan_run(Plan *plan, const Roots *roots, const Check *relations, Py_ssize_t n_relations, Run *run);

@@ -123,6 +123,15 @@ static void drop_types_of_owners(Plan *plan) {
     if (plan->known != NULL) plan->types.n = n;
 }
 
+/* The plan without what only its making needed; NULL if that has failed. */
+static Plan *finished(Plan *plan) {
+    PyMem_Free(plan->known);
+    plan->known = NULL;
+    if (!plan->failed) return plan;
+    plan_free(plan);
+    return NULL;
+}
+
 Plan *plan_record(Node *nodes, Py_ssize_t n, const Roots *roots, const Check *relations, Py_ssize_t n_relations,
                   Py_ssize_t n_slots) {
     Plan *plan = PyMem_Calloc(1, sizeof(Plan));
@@ -138,12 +147,28 @@ Plan *plan_record(Node *nodes, Py_ssize_t n, const Roots *roots, const Check *re
     }
     drop_types_of_owners(plan);
     settle_relations(plan, relations, n_relations, n_slots);
-    PyMem_Free(plan->known);
-    plan->known = NULL;
-    if (plan->failed) {
-        plan_free(plan);
-        return NULL;
-    }
-    return plan;
+    return finished(plan);
 }
 
+static int count_slots(const Node *node) {
+    int count = node->slot >= 0;
+    for (int i = 0; i < node->n_children; i++) count += count_slots(&node->children[i]);
+    return count;
+}
+
+Plan *plan_record_reads(Node *nodes, Py_ssize_t n, const Roots *given, int (*passes)(const Node *root)) {
+    Plan *plan = PyMem_Calloc(1, sizeof(Plan));
+    int count = 0;
+    if (plan == NULL) return NULL;
+    for (Py_ssize_t i = 0; i < n; i++) {
+        PyObject *value = given->locals[i];
+        if (passes(&nodes[i])) continue;
+        count += count_slots(&nodes[i]);
+        if (root_is_lasting(&nodes[i], value)) {
+            add_entry(plan, ROOT_IS, value, &nodes[i]);
+            record_value(plan, &nodes[i], value, 1);
+        } else plan->failed = 1;
+    }
+    if (plan->late.n > 0 || plan->entries.n == 0 || plan->kept.n != count) plan->failed = 1;
+    return finished(plan);
+}

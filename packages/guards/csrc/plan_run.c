@@ -219,6 +219,18 @@ PlanOutcome plan_run(Plan *plan, const Roots *roots, const Check *relations, Py_
     return relations_hold(plan, relations, n_relations, run) ? PLAN_HOLDS : PLAN_FAILS;
 }
 
+int plan_read(Plan *plan, const Roots *given, PyObject *results) {
+    Run run = {NULL, -1, 0};
+    if (run_entries(plan, given, &run) != PLAN_HOLDS) {
+        PyErr_Clear();
+        return 0;
+    }
+    const Kept *end = plan->kept.items + plan->kept.n;
+    for (const Kept *kept = plan->kept.items; kept < end; kept++)
+        PyTuple_SET_ITEM(results, kept->slot, Py_NewRef(kept->object));
+    return 1;
+}
+
 /* How much there is of everything: name -> count. */
 PyObject *plan_counts(const Plan *plan) {
     static const char *const names[ENTRY_KINDS] = {"root_is", "root", "namespace_is", "module_has", "class",

@@ -58,10 +58,15 @@ static void *find(const char *library, const char *name) {
     return found;
 }
 
-/* A thread-local variable has another address in each thread. */
-static __thread uint64_t *local_keys;
+/* A thread-local variable has another address in each thread. Asked for in every call: not by way of the linker. */
+#if defined(__GLIBC__) && defined(__GNUC__)
+#define THREAD_LOCAL __thread __attribute__((tls_model("initial-exec")))
+#else
+#define THREAD_LOCAL __thread
+#endif
+static THREAD_LOCAL uint64_t *local_keys;
 
-static uint64_t *thread_keys(void) {
+static inline uint64_t *thread_keys(void) {
     if (local_keys == NULL) local_keys = find(C10, TLS);
     return local_keys;
 }
@@ -88,8 +93,7 @@ int state_reader(const char *name) {
     return -1;
 }
 
-uint64_t state_read(int index) {
-    const Reader *reader = &readers[index];
+static inline uint64_t read_now(const Reader *reader) {
     void *address = reader->address;
     switch (reader->shape) {
     case FLAG: return (((int (*)(void))address)() & 0xff) != 0;
@@ -105,6 +109,15 @@ uint64_t state_read(int index) {
         return (uint64_t)(((int (*)(signed char))address)((signed char)reader->device) & 0xff);
     }
     return 0;
+}
+
+uint64_t state_read(int index) { return read_now(&readers[index]); }
+
+/* `facts`: pairs of a reader and what it reads if the state is as it was. */
+int state_holds(const int64_t *facts, Py_ssize_t count) {
+    for (const int64_t *fact = facts; fact + 1 < facts + count; fact += 2)
+        if (read_now(&readers[fact[0]]) != (uint64_t)fact[1]) return 0;
+    return 1;
 }
 
 /* The names of the readers that were found. */

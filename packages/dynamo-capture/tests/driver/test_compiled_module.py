@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 import torch
 from torch import nn
 from torch.nn.utils import parametrizations, parametrize, prune
@@ -253,6 +254,21 @@ def test_another_class_is_given_to_the_original() -> None:
     assert type(plain) is nn.Linear
     assert compiled.__class__ is nn.Linear
     _same(compiled, plain)
+
+
+def test_calls_pass_on_what_they_are_given() -> None:
+    plain = Scaled()
+    compiled = _full(plain)
+    assert compiled(X).equal(compiled(x=X))
+    assert compiled.__call__(X).equal(plain(X))
+    assert inspect.signature(compiled.__call__).parameters.keys() == {"args", "kwargs"}
+    with pytest.raises(TypeError, match=r"forward\(\) missing 1 required positional argument"):
+        compiled()
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'self'"):
+        type(compiled).__call__()
+    whole = optimize(run_graph, fullgraph=True)
+    assert whole(lambda x: compiled(x) + 1)(X).equal(plain(X) + 1)
+    assert whole(lambda x: compiled.__call__(x) + 1)(X).equal(plain(X) + 1)
 
 
 def test_symbolic_tracing_sees_the_module() -> None:

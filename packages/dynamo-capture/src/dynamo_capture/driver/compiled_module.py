@@ -10,6 +10,7 @@ the compiled function of the original. A copy is compiled anew; a pickle is that
 from __future__ import annotations
 
 import copy
+import functools
 import inspect
 from collections.abc import Callable
 from types import MemberDescriptorType
@@ -17,6 +18,8 @@ from typing import Any, TypeVar, cast
 
 from torch import nn
 from torch.fx import GraphModule, _symbolic_trace
+
+from dynamo_capture._eval_frame import ForwardedCall
 
 M = TypeVar("M", bound=nn.Module)
 Optimize = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -61,10 +64,15 @@ class CompiledModule:
     def __init_subclass__(cls, **keywords: Any) -> None:
         """Nothing: the fresh class is no subclass that the program has written, and goes into no registry of its."""
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def _in_python(self, *args: Any, **kwargs: Any) -> Any:
         if _symbolic_trace._is_fx_tracing_flag:  # which wants to see the module itself
             return cast(nn.Module, super()).__call__(*args, **kwargs)
         return self._fxstack_call(*args, **kwargs)
+
+    __call__: Callable[..., Any] = functools.update_wrapper(
+        ForwardedCall(_in_python, "_fxstack_call", vars(_symbolic_trace), "_is_fx_tracing_flag"), _in_python
+    )
+    del _in_python
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         duplicate = compile_module(copy.deepcopy(self._fxstack_original, memo), self._fxstack_optimize)

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 import fx_guards
+from dynamo_capture._eval_frame import ForwardedCall
 from dynamo_capture.foundation.class_members import has_member
 from dynamo_capture.foundation.errors import GraphBreak, UserRaise
 from dynamo_capture.foundation.known_objects import is_immutable, is_known
@@ -49,9 +50,10 @@ class Lookup:
             return self._lookups[key]
         except KeyError:
             pass
-        found = self._lookups[key] = fx_guards.class_lookup(cls, name)
+        found = fx_guards.class_lookup(cls, name)
+        known = self._lookups[key] = found.function if type(found) is ForwardedCall else found
         self.guard_lookup(cls, name, found)
-        return found
+        return known
 
     def guard_lookup(self, cls: type, name: str, found: Any) -> None:
         """What the lookup in ``cls`` found has been relied on. Plain data is guarded where it is read."""
