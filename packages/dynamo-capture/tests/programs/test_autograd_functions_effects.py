@@ -232,3 +232,34 @@ def test_a_context_that_lacks_what_the_backward_reads():
         y = run(given())
         with pytest.raises(AttributeError, match="object has no attribute 'missing'"):
             y.sum().backward()
+
+
+def test_a_backward_that_cannot_run_yet(same):
+    """It raises where it runs, if it does: not where the function is called."""
+
+    class Later(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, held):
+            ctx.held = held
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * ctx.held["scale"], None
+
+    def program(x, log):
+        held = {}
+        try:
+            y = Later.apply(x, held)
+        except KeyError as error:
+            return log.append(repr(error))
+        held["scale"] = 3
+        y.sum().backward()
+        z = Later.apply(x, {})
+        try:
+            z.sum().backward()
+        except KeyError as error:
+            log.append(repr(error))
+        return x.grad
+
+    same(program, (torch.ones(2, requires_grad=True), []))

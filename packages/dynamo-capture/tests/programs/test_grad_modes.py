@@ -198,3 +198,52 @@ def test_modes_without_a_call_decorate_functions_made_inside(whole):
             return off(x), on(x), torch.is_grad_enabled()
 
     whole(f, (given(),), (X,))
+
+
+def test_a_generator_function_is_decorated(same):
+    """The mode holds while the generator runs, and not while it waits, whoever makes, feeds or closes it."""
+
+    def program(x, seen):
+        @torch.no_grad()
+        def drawn(count):
+            try:
+                for index in range(count):
+                    seen.append(torch.is_grad_enabled())
+                    got = yield x * index
+                    seen.append((got, torch.is_grad_enabled()))
+            finally:
+                seen.append(("closed", torch.is_grad_enabled()))
+
+        for made in drawn(2):
+            seen.append((made.requires_grad, torch.is_grad_enabled()))
+        fed = drawn(3)
+        next(fed)
+        fed.send("more")
+        fed.close()
+        return x + 1, drawn
+
+    same(program, (torch.ones(2, requires_grad=True), []))
+
+
+def test_autocast_decorates_the_making_of_a_generator(same):
+    def program(x, seen):
+        @torch.autocast("cpu", dtype=torch.bfloat16)
+        def drawn():
+            seen.append(torch.is_autocast_enabled("cpu"))
+            yield x @ x
+
+        return [made.dtype for made in drawn()], x + 1
+
+    same(program, (torch.ones(2, 2), []))
+
+
+def test_a_class_is_decorated(same):
+    def program(x):
+        @torch.no_grad()
+        class Made:
+            def __init__(self):
+                self.enabled = torch.is_grad_enabled()
+
+        return Made().enabled, x + 1
+
+    same(program, (torch.ones(2),))

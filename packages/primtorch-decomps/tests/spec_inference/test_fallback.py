@@ -126,3 +126,25 @@ def test_pivots_of_several_matrices_are_tried_as_ones() -> None:
     found = run_for_spec(torch.ops.aten.linalg_lu_solve.default, args, {}, ShapeEnv())
     assert isinstance(found, TensorSpec)
     assert found.sizes == (2, 4, 3)
+
+
+def test_content_that_a_trial_makes_up_is_refused() -> None:
+    """Neither zeros nor ones are row pointers of two elements: it is not the program's content that is refused."""
+    pointers, columns = torch.zeros(3, dtype=torch.int64), torch.zeros(2, dtype=torch.int64)
+    args = (spec_of(pointers), spec_of(columns), spec_of(torch.ones(2)), [2, 2])
+    checked = torch.sparse.check_sparse_tensor_invariants()
+    with checked, pytest.raises(UnsupportedProgramError, match="DEC108"):
+        run_for_spec(
+            ATEN.sparse_compressed_tensor.comp_plain_value_size, args, {"layout": torch.sparse_csr}, ENV
+        )
+
+
+def test_what_an_operator_that_is_not_known_refuses_of_stand_ins() -> None:
+    handle = spec_of(torch.ones(()))
+    with pytest.raises(UnsupportedProgramError, match="DEC108"):
+        run_for_spec(torch.ops.profiler._record_function_exit.default, (handle,), {}, ENV)
+
+
+def test_nested_results() -> None:
+    with pytest.raises(UnsupportedProgramError, match="DEC104"):
+        run_for_spec(ATEN._nested_tensor_from_tensor_list.default, ([spec_of(torch.ones(2))],), {}, ENV)

@@ -13,6 +13,7 @@ from torch._ops import OpOverload
 
 from dynamo_capture.foundation.errors import DataDependent
 from fx_interface.errors import UnsupportedProgramError
+from fx_interface.operator_facts.data_errors import is_opaque
 from fx_interface.symbols import Expr, ShapeEnv
 from fx_interface.tensor_spec import TensorSpec, ValueSpec
 
@@ -30,7 +31,7 @@ class TrialLibrary:
     def infer(
         self, op: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any], env: ShapeEnv
     ) -> ValueSpec:
-        """The spec of ``op``'s result; raises what the operator raises, or UnsupportedProgramError CAP404."""
+        """The spec of ``op``'s result; raises what the operator raises, UnsupportedProgramError CAP404 to CAP406."""
         if env.symbols:
             return _trial(op, args, kwargs, env)
         key = (op, torch.get_default_dtype(), _frozen(args), _frozen(kwargs))
@@ -59,7 +60,8 @@ def _frozen(value: Any) -> Any:
 
 
 def _trial(op: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any], env: ShapeEnv) -> ValueSpec:
-    """Run on zeros; an operator that refuses these (``multinomial``, ``cholesky``) may take a positive matrix."""
+    """Run on zeros; an operator that refuses these (``multinomial``, ``cholesky``) may take a positive matrix. What it
+    refuses in other words then, or where nothing is known of it, the program's own content may not be refused for."""
     if _has_data_dependent_shape(op, args):
         raise DataDependent(f"the shape of {op}'s result depends on the data")
     try:
@@ -67,8 +69,10 @@ def _trial(op: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any], env: 
     except RuntimeError as error:
         try:
             return _trial_on(op, args, kwargs, env, _positive)
-        except RuntimeError:
-            raise error from None
+        except RuntimeError as other:
+            if str(other) == str(error) and not is_opaque(op):
+                raise error from None
+    raise UnsupportedProgramError("CAP406", f"{op} refuses what is not the program's content")
 
 
 def _zeros(tensor: torch.Tensor) -> None:
@@ -135,6 +139,8 @@ def _real(value: Any, env: ShapeEnv, fill: _Fill, is_number: bool = False) -> An
 
 def _spec(op: OpOverload, result: Any) -> ValueSpec:
     if isinstance(result, torch.Tensor):
+        if result.is_nested:  # which says that its layout is a strided one
+            raise UnsupportedProgramError("CAP405", f"{op} returns a nested tensor")
         if result.layout is not torch.strided:
             raise UnsupportedProgramError("CAP405", f"{op} returns a tensor of layout {result.layout}")
         if result.is_quantized:

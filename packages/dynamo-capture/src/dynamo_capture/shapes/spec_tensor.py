@@ -186,8 +186,10 @@ class Inference:
         spec = self.spec_of(func, args, kwargs)
         if self.env.created != created:
             follow(self, func)
-        if is_view(func) and torch.is_inference_mode_enabled() and not args[0].is_inference():
-            with torch.inference_mode(False):  # a view of an ordinary tensor is one
+        if is_view(func) and torch.is_inference_mode_enabled() is not args[0].is_inference():
+            with torch.inference_mode(
+                args[0].is_inference()
+            ):  # a view is what its base is, whatever the mode
                 made = self.results(func, spec)
         else:
             made = self.results(func, spec)

@@ -12,6 +12,7 @@ import torch
 from torch._ops import OpOverload
 
 from fx_interface.errors import UnsupportedProgramError
+from fx_interface.operator_facts.data_errors import is_opaque
 from fx_interface.symbols import Expr, IntLike, Relation, ShapeEnv
 from fx_interface.tensor_spec import SymFloatSpec, SymSpec, TensorSpec, ValueSpec
 
@@ -43,7 +44,8 @@ def run_for_spec(op: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any],
     """The spec of ``op``'s result by a trial run; the sizes in play become constants of this compilation.
 
     Raises what the operator raises for these arguments, and UnsupportedProgramError DEC101 where the result's shape
-    depends on data, DEC102 where the inputs are too large for a trial run, DEC103 where it returns a number.
+    depends on data, DEC102 where the inputs are too large for a trial run, DEC103 where it returns a number, DEC108
+    where what it refuses may be the content that a trial run makes up.
     """
     if _has_data_dependent_shape(op, args, kwargs, env):
         raise UnsupportedProgramError(
@@ -71,11 +73,20 @@ def _indexes_by_mask(args: Sequence[Any]) -> bool:
 def _second_trial(
     op: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any], env: ShapeEnv, error: RuntimeError
 ) -> Any:
-    """Once more with identity matrices, for the sake of factorisations, which fail on zeros."""
+    """Once more with ones and identity matrices, for the sake of factorisations, which fail on zeros. What is
+    refused in other words now, or by an operator of which nothing is known, may be the content, which is none of the
+    program's."""
     try:
         return _trial(op, args, kwargs, env, _identity)
-    except RuntimeError:
-        raise error from None
+    except RuntimeError as other:
+        if str(other) == str(error) and not is_opaque(op):
+            raise error from None
+    raise UnsupportedProgramError(
+        "DEC108",
+        f"{op} refuses what is not the program's content ({str(error).splitlines()[0]})",
+        where=env.location,
+        action="keep the operation out of the compiled region",
+    )
 
 
 def _identity(length: int, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
@@ -170,6 +181,8 @@ def _gives_sizes(op: OpOverload) -> bool:
 def _spec_of_result(op: OpOverload, result: Any, env: ShapeEnv) -> ValueSpec:
     match result:
         case torch.Tensor():
+            if result.is_nested:  # which says that its layout is a strided one
+                raise UnsupportedProgramError("DEC104", f"{op} returns a nested tensor", where=env.location)
             if result.layout is not torch.strided:
                 raise UnsupportedProgramError(
                     "DEC104", f"{op} returns a tensor of layout {result.layout}", where=env.location

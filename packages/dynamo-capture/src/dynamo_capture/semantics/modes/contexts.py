@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 
 import torch
+from torch.utils import _contextlib
 
+from dynamo_capture.bytecode.instruction import CO_GENERATOR
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.semantics.attributes.lookup import ABSENT
 from dynamo_capture.semantics.registry import handles
-from dynamo_capture.values import NONE, BuiltinMethod, Value
+from dynamo_capture.values import NONE, BuiltinMethod, FunctionValue, Value
 from dynamo_capture.values.base import Context
 
 
@@ -44,13 +47,30 @@ class ContextValue(Value):
             return self.enter(tx)
         if name == "__exit__":
             return self.leave(tx, args[1] if len(args) > 1 else NONE)
+        if name == "clone" and not args and not kwargs:
+            return self  # each way of entering it is remembered apart
         return super().call_method(tx, name, args, kwargs)
 
     def call(self, tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
         """As a decorator."""
         if len(args) != 1 or kwargs:
             raise GraphBreak("CAP230", f"{self.describe()} is called with arguments that it does not take")
-        return ContextFunction(self, args[0])
+        function = args[0]
+        if issubclass(self.python_type(), _contextlib._DecoratorContextManager):
+            if issubclass(function.python_type(), type):
+                raise GraphBreak("CAP230", f"{self.describe()} decorates a class")
+            if _makes_generators(tx, function):  # each turn of the generator is in the block, and no more
+                wrap = tx.known(_contextlib._wrap_generator)
+                return wrap.call(tx, [BuiltinMethod(self, "clone"), function], {})
+        return ContextFunction(self, function)
+
+
+def _makes_generators(tx: Context, function: Value) -> bool:
+    if isinstance(function, FunctionValue):
+        return bool(function.code.co_flags & CO_GENERATOR)
+    return not isinstance(function, ContextFunction) and tx.truth(
+        tx.known(inspect.isgeneratorfunction).call(tx, [function], {})
+    )
 
 
 class ContextFunction(Value):

@@ -27,7 +27,8 @@ def trace_body(
 
     A break inside is a break at the call of the region: a region is captured whole or not at all. With ``pure`` the
     part may change nothing that ``passed`` (its arguments) or the frames around it know, and write to no tensor of
-    theirs: it breaks with CAP242. Exceptions of the program leave it, unless tensors were changed before.
+    theirs: it breaks with CAP242. Exceptions of the program leave it, unless tensors were changed before, or it is a
+    backward: what that would raise it raises later, if it runs at all.
     """
     if tx.tensors.modes and not body.asks_modes:
         raise GraphBreak("CAP239", f"{body.what} is called in a TorchFunctionMode")
@@ -43,6 +44,8 @@ def trace_body(
     except (GraphBreak, NotConstant, DataDependent, UnbackedSymbolError) as error:
         raise _at_the_call(error, body.what) from None
     except UserRaise:
+        if body.derives is not None:
+            raise GraphBreak("CAP242", f"{body.what} raises") from None
         if body.outside or body.draws:
             raise GraphBreak("CAP242", f"{body.what} raises after it has changed tensors") from None
         raise

@@ -66,6 +66,8 @@ class Inputs:
             raise GraphBreak(
                 "CAP216", f"{source} is a tensor of the type {kind.__name__} and layout {real.layout}"
             )
+        if real.is_nested:
+            raise GraphBreak("CAP216", f"{source} is a nested tensor without a layout of rows")
         return self._input(real, source, source, real)
 
     def _input(self, real: torch.Tensor, source: Source, passed: Source, plain: torch.Tensor) -> TensorValue:

@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Final
 
+import torch
+
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.values import Value
 
@@ -54,6 +56,13 @@ _ENDING: Final = {
 }
 """The code and the words of the break at each method or attribute."""
 
+_FUNCTIONS: Final[dict[object, str]] = {
+    function: name
+    for name in _ENDING
+    if isinstance(function := vars(torch).get(name), BuiltinFunctionType) and hasattr(torch.Tensor, name)
+}
+"""Functions of ``torch`` that do what a method does: ``torch.is_conj(x)``."""
+
 _REGISTERING: Final = frozenset({"register_hook", "register_post_accumulate_grad_hook"})
 """Methods that keep a Python function where ``hooks.py`` can follow them."""
 
@@ -63,6 +72,13 @@ _CALLABLES: Final = (FunctionType, BuiltinFunctionType, MethodType)
 def check_is_known(name: str) -> None:
     """A graph break where ``tensor.name`` is a fact about the object in memory."""
     if name in ("_cdata", "_python_dispatch"):
+        raise GraphBreak(*_ENDING[name])
+
+
+def check_function_is_operation(function: object) -> None:
+    """A graph break where a function of torch is no operation on tensors."""
+    name = _FUNCTIONS.get(function) if isinstance(function, BuiltinFunctionType) else None
+    if name is not None:
         raise GraphBreak(*_ENDING[name])
 
 

@@ -21,6 +21,7 @@ from dynamo_capture.semantics.tensors import foreach
 from dynamo_capture.semantics.tensors.arguments import (
     defaults,
     indexing,
+    marks,
     of_numbers,
     points,
     refused,
@@ -33,7 +34,7 @@ from dynamo_capture.semantics.tensors.content.followed import Followed
 from dynamo_capture.semantics.tensors.content.small_buffers import State
 from dynamo_capture.semantics.tensors.hooks import check_not_hooked
 from dynamo_capture.semantics.tensors.methods import METHODS
-from dynamo_capture.semantics.tensors.not_operations import check_is_operation
+from dynamo_capture.semantics.tensors.not_operations import check_function_is_operation, check_is_operation
 from dynamo_capture.semantics.tensors.replaced_data import count_writes
 from dynamo_capture.semantics.tensors.results.outcome import Outcome, new_tensors
 from dynamo_capture.semantics.tensors.results.outcomes import Outcomes, label_of
@@ -82,6 +83,11 @@ def _one_by_one(tx: Context, call: Operation) -> Value | None:
     return foreach.taken_apart(tx, call.name, call.args, call.kwargs)
 
 
+def _of_marked(tx: Context, call: Operation) -> None:
+    """``torch.view_as_real(x.conj())``."""
+    marks.check_unmarked(call.name, call.args)
+
+
 def _of_numbers(tx: Context, call: Operation) -> Value | None:
     """``torch.tensor([0, n])``."""
     if not tx.env.has_data or call.name not in of_numbers.NAMES:
@@ -105,8 +111,8 @@ def _of_sizes(tx: Context, call: Operation) -> Value | None:
     return None
 
 
-_REWRITES = (_one_by_one, _of_numbers, _of_floats, _of_sizes)
-"""What puts an operation in terms of others, or its arguments in other terms."""
+_REWRITES = (_of_marked, _one_by_one, _of_numbers, _of_floats, _of_sizes)
+"""What puts an operation in terms of others, or its arguments in other terms, or leaves it to Python."""
 
 
 class Operations(Outcomes):
@@ -137,6 +143,7 @@ class Operations(Outcomes):
         method = BY_METHOD_ONLY.get(function)
         if method is not None and args and isinstance(args[0], TensorValue):
             return self.operation("call_method", method, function, list(args), kwargs)
+        check_function_is_operation(function)
         kwargs = defaults.with_default_device(self._tx, function, kwargs)
         return self.operation("call_function", function, function, list(args), kwargs)
 
@@ -152,6 +159,7 @@ class Operations(Outcomes):
             kept = {key: value for key, value in kwargs.items() if key != "generator"}
             return self._tx.draws.by_filling(self._tx, owner, name, dice, args, kept)
         check_is_operation(name, args, kwargs)
+        marks.check_unmarked(name, [owner, *args])
         args, kwargs = without_reserved_names(name, args, kwargs)
         special = METHODS.get(name)
         if special is not None:
