@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 
 import numpy
+import pytest
 import torch
 
 from dynamo_capture import optimize
@@ -212,3 +213,15 @@ def test_a_long_row_of_kinds(same):
 def test_contents_that_are_too_long_are_not_read(same):
     kinds = torch.zeros(2, 600, dtype=torch.int64)
     same(_placed, (X, kinds), (X, kinds + 1))
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_a_byte_without_dimensions_is_a_mask(whole, number):
+    """As an index it is none of the numbers that other integers are."""
+
+    def program(x, byte):
+        y = x + 1
+        y[torch.tensor(1, dtype=torch.uint8)] = 5
+        return x[byte], x[byte, 1:], x[torch.tensor(number, dtype=torch.int32)], y, y.sum()[byte]
+
+    whole(program, (torch.arange(3.0), torch.tensor(number, dtype=torch.uint8)))

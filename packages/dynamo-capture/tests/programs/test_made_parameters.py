@@ -116,3 +116,40 @@ def test_what_autograd_follows_of_a_new_parameter_ends_the_graph(same):
         return (made * 2).sum(), made
 
     same(f, (X.clone(),))
+
+
+def test_buffers_that_are_made_inside(same):
+    """``torch.nn.Buffer`` gives an ordinary tensor, which a module knows by an attribute of it."""
+
+    class Net(torch.nn.Module):
+        def __init__(self, x):
+            super().__init__()
+            self.kept = torch.nn.Buffer(x * 2)
+            self.tied = self.kept
+            self.passing = torch.nn.Buffer(x + 1, persistent=False)
+            self.replaced = torch.nn.Buffer(x)
+            self.replaced = torch.nn.Buffer(x + 3, persistent=False)
+            self.plain = x
+
+    def program(x):
+        net = Net(x)
+        made = torch.nn.Buffer(x)
+        names = [name for name, _ in net.named_buffers(remove_duplicate=False)]
+        return (
+            names,
+            list(net.state_dict()),
+            isinstance(made, torch.nn.Buffer),
+            isinstance(x, torch.nn.Buffer),
+            x + 1,
+        )
+
+    same(program, (torch.ones(2),))
+
+
+def test_a_mark_that_is_set_inside(same):
+    def program(x, net):
+        x._is_buffer = True
+        net.mean = x
+        return isinstance(x, torch.nn.Buffer), list(net._buffers), x + 1
+
+    same(program, (torch.ones(2), torch.nn.Module()))

@@ -226,3 +226,41 @@ def test_function_transforms_that_refuse_hooks_do(function: Any) -> None:
             expected, found = _outcome(called, x), _outcome(compiled, x)
         assert found == expected
         assert isinstance(found, str) is watched
+
+
+def test_what_is_saved_is_unpacked_as_often_as_it_is_read(same):
+    """A frame that is given a node reads it where the program does, each time: neither a guard nor the capture does."""
+
+    class Product(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            ctx.save_for_backward(x, y)
+            return x * y
+
+        @staticmethod
+        def backward(ctx, grad):
+            return None, None
+
+    def program(node, grad):
+        first, second = node.saved_tensors
+        return first * grad + second, second.sum()
+
+    def power(node, grad):
+        return node._saved_result + grad
+
+    x, unpacked = torch.ones(2, requires_grad=True), []
+
+    def unpack(tensor):
+        unpacked.append(tensor.sum().item())
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(lambda tensor: tensor, unpack):
+        nodes = Product.apply(x, x + 1).grad_fn, x.exp().grad_fn
+    for function, node in zip((program, power), nodes, strict=True):
+        expected, counted = function(node, torch.ones(2)), list(unpacked)
+        unpacked.clear()
+        captured = optimize(lambda graph, inputs: graph)(function)
+        for _ in range(3):
+            torch.testing.assert_close(captured(node, torch.ones(2)), expected)
+            assert unpacked == counted
+            unpacked.clear()

@@ -410,3 +410,30 @@ def test_a_dual_level_is_left_after_an_error(same):
 )
 def test_parameters_that_are_replaced_again_and_again(whole, program):
     whole(program, (params(), X), (params(1), X + 1))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda x: vjp(lambda a: (a, (a, a)), x)[1](((x, (x, x)),)),
+        lambda x: vjp(lambda a: (a, a), x)[1](x, x),
+        lambda x: vjp(lambda a: None, x),
+        lambda x: vjp(lambda a: (a, 1), x),
+        lambda x: jacrev(lambda a: None)(x),
+        lambda x: jacrev(lambda a: ())(x),
+        lambda x: jacrev(lambda a: "text")(x),
+        lambda x: jvp(lambda a: a, torch.tensor(1.0), torch.tensor(1.0)),
+        lambda x: grad(lambda a: a.sum(), argnums="a")(x),
+        lambda x: vmap(lambda a: a, out_dims=(0, 0))(x),
+        lambda x: vmap(lambda a: a, out_dims="a")(x),
+    ],
+)
+def test_what_transforms_refuse_is_refused_in_their_words(same, wrong):
+    def program(x):
+        try:
+            wrong(x)
+        except Exception as error:
+            return x + 1, type(error).__name__, str(error)
+        return x - 1, None, None
+
+    same(program, (X,))

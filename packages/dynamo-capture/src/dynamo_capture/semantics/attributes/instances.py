@@ -46,6 +46,17 @@ _INSTANCE_METHOD = type(vars(torch._C.Graph)["nodes"])
 
 _NODE = torch._C._FunctionBase
 """The class in C of custom functions, whose attributes are there from the start."""
+_UNPACKING = frozenset({"saved_tensors", "saved_variables"})
+"""Attributes of nodes of autograd's graph that run the program's hooks on saved tensors each time they are read."""
+
+
+def _unpacks(found: Any, name: str) -> bool:
+    """Whether reading a slot of a node of autograd's graph unpacks what is saved there."""
+    if found.__objclass__ is _NODE:
+        return name in _UNPACKING
+    return name.startswith(("_saved", "_raw_saved")) and issubclass(
+        found.__objclass__, torch.autograd.graph.Node
+    )
 
 
 class InstanceAttributes(Lookup):
@@ -169,6 +180,8 @@ class InstanceAttributes(Lookup):
                 raise Missing
             if obj.attrs.get(name, ABSENT) is None:
                 raise Missing
+            if _unpacks(found, name):
+                raise GraphBreak("CAP243", f"{name!r} of a node of autograd's graph is read")
             if self._watches(obj.cls):
                 raise GraphBreak("CAP214", f"the slot {name} of {obj.cls.__name__}, whose reads are watched")
             try:

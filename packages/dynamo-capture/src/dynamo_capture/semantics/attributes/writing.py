@@ -26,6 +26,7 @@ from dynamo_capture.semantics.attributes.modules import MODULE_DICTS, ModuleAttr
 from dynamo_capture.values import Const, DictValue, ObjectValue, Value, is_none
 from dynamo_capture.values.objects import exception_fields
 from dynamo_capture.values.objects.instance_dict import check_place
+from dynamo_capture.values.tensors.wrapper import has_mark
 
 
 def _without_dict(cls: type, name: str, found: Any) -> str:
@@ -94,7 +95,7 @@ class WrittenAttributes(ModuleAttributes):
     def _set_module(self, module: ObjectValue, name: str, value: Value) -> bool:
         """``nn.Module.__setattr__`` where it does no more than store; False where it must be followed."""
         kind = value.python_type()
-        if issubclass(kind, (torch.nn.Parameter, torch.nn.Module)):
+        if issubclass(kind, (torch.nn.Parameter, torch.nn.Module)) or has_mark(value):
             return False
         for space in MODULE_DICTS:
             try:

@@ -59,6 +59,8 @@ class Inputs:
     def input(self, real: torch.Tensor, source: Source) -> TensorValue:
         """An existing tensor as an input of the graph."""
         kind = type(real)
+        if torch._is_functional_tensor(real):
+            raise GraphBreak("CAP216", f"{source} is a tensor that torch's functionalization wraps")
         if kind not in (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer):
             with torch._C.DisableTorchFunctionSubclass():
                 return self._of_subclass(real, source)

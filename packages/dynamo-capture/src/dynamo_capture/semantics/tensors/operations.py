@@ -236,7 +236,7 @@ class Operations(Outcomes):
             raise GraphBreak("CAP204", "an existing tensor is used after a storage was emptied")
         if outcome.reads:
             chosen = [tensors[index] for index in outcome.reads]
-            known = contents.with_numbers(tx, call.args, kwargs, chosen)
+            known = contents.with_numbers(tx, call.args, kwargs, chosen, masks=function in indexing.FUNCTIONS)
             return self.operation(call.op, call.target, function, *known)
         if outcome.warns:
             return tx.inliner.call_function(Const(function), call.args, kwargs)

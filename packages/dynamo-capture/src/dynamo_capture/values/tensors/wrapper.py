@@ -18,7 +18,17 @@ from fx_interface.source import Source
 
 IS_PARAMETER = "_is_param"
 """The attribute by which torch knows a parameter of a class that is not its own."""
+IS_BUFFER = "_is_buffer"
+"""The attribute by which torch knows what ``torch.nn.Buffer`` gives, a tensor of an ordinary class."""
 _SERIALS = itertools.count()
+
+
+def has_mark(value: Value) -> bool:
+    """Whether torch takes a tensor for a parameter or a buffer by an attribute of its own, and not by its class."""
+    if not isinstance(value, TensorValue):
+        return False
+    names = set(value.attrs or ()) | (set() if value.real is None else set(vars(value.real)))
+    return not names.isdisjoint((IS_PARAMETER, IS_BUFFER))
 
 
 class WrapperValue(TensorValue):

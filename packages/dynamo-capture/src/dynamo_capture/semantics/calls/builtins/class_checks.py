@@ -17,7 +17,7 @@ from dynamo_capture.semantics.registry import handles
 from dynamo_capture.values import Const, ObjectValue, OpaqueValue, OpenText, TensorValue, Value, boolean
 from dynamo_capture.values.base import Context
 from dynamo_capture.values.opaque import WeakProxy
-from dynamo_capture.values.tensors.wrapper import IS_PARAMETER
+from dynamo_capture.values.tensors.wrapper import IS_BUFFER, IS_PARAMETER
 
 _CLASS: Any = vars(object)["__class__"]
 _LEGACY_CLASS: Any = type(torch.FloatTensor)
@@ -78,14 +78,16 @@ def _answer(tx: Context, value: Value, cls: type, wanted: Any) -> bool:
     if isinstance(value, ObjectValue) and value.real is not None:
         return tx.fold(lambda: isinstance(value.real, wanted))
     if isinstance(value, TensorValue):
-        if value.real is not None:
+        attrs = value.attrs or {}
+        marks = {name: attrs[name] for name in (IS_PARAMETER, IS_BUFFER) if name in attrs}
+        if value.real is not None and not marks:
             return tx.fold(lambda: isinstance(value.real, wanted))
         if isinstance(wanted, _LEGACY_CLASS):
             return _is_legacy_instance(value, wanted)
         plain = torch.empty(0, device="cpu")
         sample = plain if cls is torch.Tensor else plain.as_subclass(cls)
-        if IS_PARAMETER in (value.attrs or ()):
-            setattr(sample, IS_PARAMETER, tx.constant((value.attrs or {})[IS_PARAMETER]))
+        for name, mark in marks.items():
+            setattr(sample, name, tx.constant(mark))
         return tx.fold(lambda: isinstance(sample, wanted))
     return tx.fold(lambda: issubclass(cls, wanted))
 

@@ -26,6 +26,8 @@ def jvp(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     if tx.truth(kwargs.get("strict", Const(False))):
         raise GraphBreak("CAP246", "jvp() with strict=True, which looks at what each result depends on")
     has_aux = tx.truth(kwargs.get("has_aux", Const(False)))
+    if not all(isinstance(tx.force(value), TupleValue) for value in (primals, tangents)):
+        raise GraphBreak("CAP246", "jvp() of what is no tuple of arguments, or of tangents")
     found = _push(tx, function, primals.unpack(tx), argnums, tangents, has_aux)
     return TupleValue(list(found))
 

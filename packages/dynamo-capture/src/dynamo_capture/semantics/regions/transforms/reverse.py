@@ -20,7 +20,7 @@ from dynamo_capture.semantics.regions.tracing import trace_body
 from dynamo_capture.semantics.regions.transforms.body import TransformBody, open_transform
 from dynamo_capture.values import Const, DictValue, TensorMeta, TensorValue, TupleValue, Value
 from dynamo_capture.values.base import Context
-from dynamo_capture.values.structures import leaves_of, mapped_leaves
+from dynamo_capture.values.structures import form_of, leaves_of, mapped_leaves
 from fx_interface.regions import gradient
 from fx_interface.torch_internals.torch_state import saved_tensors_are_watched
 
@@ -75,8 +75,10 @@ class _Differentiated:
         self._given = [tx.force(value) for value in given]
         self._kwargs = kwargs
         numbers = tx.constant(argnums)
-        self._numbers = [numbers] if isinstance(numbers, int) else list(numbers)
+        self._numbers = list(numbers) if isinstance(numbers, (tuple, list)) else [numbers]
         self._is_single = isinstance(numbers, int)
+        if not all(isinstance(number, int) for number in self._numbers):
+            raise GraphBreak("CAP246", f"argnums={numbers!r}")
         if any(not -len(given) <= number < len(given) for number in self._numbers) or not self._numbers:
             raise GraphBreak("CAP246", f"argnums={numbers} of {len(given)} arguments")
         self.body = TransformBody(tx.output, f"the differentiated function ({function.describe()})")
@@ -128,11 +130,14 @@ def vjp(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     numbers = Const(tuple(range(len(primals)))) if is_all else argnums
     has_aux = tx.truth(kwargs.get("has_aux", Const(False)))
     pullback = _Pullback(function, primals, numbers, has_aux)
-    result = function.call(tx, primals, {})
-    if not has_aux:
-        return TupleValue([result, pullback])
-    result, aux = without_aux(tx, result)
-    return TupleValue([result, pullback, aux])
+    result, more = tx.force(function.call(tx, primals, {})), []
+    if has_aux:
+        result, aux = without_aux(tx, result)
+        leaves_of(tx, aux, only=True)
+        more = [aux]
+    if not leaves_of(tx, result, only=True):
+        raise GraphBreak("CAP246", "vjp() of a function that returns no tensor")
+    return TupleValue([result, pullback, *more])
 
 
 def without_aux(tx: Context, result: Value) -> tuple[Value, Value]:
@@ -162,9 +167,14 @@ class _Pullback(Value):
         result = outside_only(tx, call.run, call.body.what)
         if self.has_aux:
             result, _ = without_aux(tx, result)
-        seeds = leaves_of(tx, args[0] if len(args) == 1 else TupleValue(args), only=True)
-        leaves = leaves_of(tx, result, only=True)
-        if [s.meta.spec.sizes for s in seeds] != [leaf.meta.spec.sizes for leaf in leaves]:
+        if len(args) != 1 or kwargs:
+            raise GraphBreak(
+                "CAP246", "what vjp() returns is called with more than the gradients to pull back"
+            )
+        seeds, leaves = leaves_of(tx, args[0], only=True), leaves_of(tx, result, only=True)
+        if form_of(tx, args[0]) != form_of(tx, result) or [s.meta.spec.sizes for s in seeds] != [
+            leaf.meta.spec.sizes for leaf in leaves
+        ]:
             raise GraphBreak("CAP246", "the gradients that are pulled back are not formed as the results are")
         if call.body.draws:
             raise GraphBreak("CAP246", "vjp() of a function that draws random numbers")

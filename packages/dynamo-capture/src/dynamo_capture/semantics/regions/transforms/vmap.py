@@ -189,7 +189,10 @@ def _per_leaf(tx: Context, value: Value, dims: Value) -> list[int | None]:
     """The dimension of each tensor of a structure."""
     value = tx.force(value)
     if isinstance(value, TensorValue):
-        return [tx.constant(dims)]
+        dim = tx.constant(dims)
+        if dim is not None and not isinstance(dim, int):
+            raise GraphBreak("CAP246", f"{dim!r} is the dimension of a tensor that vmap() maps over or gives")
+        return [dim]
     if not isinstance(value, (TupleValue, ListValue, DictValue)):
         return []
     parts = (

@@ -8,6 +8,7 @@ dimension, the last one first, and what is left of the key indexes that view. A 
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import torch
@@ -29,6 +30,8 @@ from dynamo_capture.values.base import Context
 from dynamo_capture.values.tensors.array import ArrayValue
 from dynamo_capture.values.tensors.floating import RuntimeFloat
 
+FUNCTIONS = (operator.getitem, operator.setitem)
+"""Reading and writing by an index."""
 _EVERYTHING = Const(slice(None))
 _PLAIN = (int, float, complex, slice, type(None), type(...), tuple)
 

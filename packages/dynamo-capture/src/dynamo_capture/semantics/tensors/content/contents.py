@@ -217,18 +217,25 @@ def read(tx: Context, tensor: TensorValue, name: str) -> Value:
 
 
 def with_numbers(
-    tx: Context, args: list[Value], kwargs: dict[str, Value], chosen: list[TensorValue]
+    tx: Context,
+    args: list[Value],
+    kwargs: dict[str, Value],
+    chosen: list[TensorValue],
+    *,
+    masks: bool = False,
 ) -> tuple[list[Value], dict[str, Value]]:
-    """The arguments with numbers in the place of tensors whose content decided about the result."""
-    return [_resolved(tx, value, chosen) for value in args], {
-        name: _resolved(tx, value, chosen) for name, value in kwargs.items()
-    }
+    """The arguments with numbers in the place of tensors whose content decided about the result; with ``masks`` a byte
+    is a mask, as an index is."""
 
+    def resolved(value: Value) -> Value:
+        if not isinstance(value, TensorValue):
+            return value.mapped(tx, resolved)
+        if not any(value is one for one in chosen):
+            return value
+        found = number(tx, value, "")
+        return boolean(tx.truth(found)) if masks and value.meta.spec.dtype is torch.uint8 else found
 
-def _resolved(tx: Context, value: Value, chosen: list[TensorValue]) -> Value:
-    if isinstance(value, TensorValue):
-        return number(tx, value, "") if any(value is one for one in chosen) else value
-    return value.mapped(tx, lambda part: _resolved(tx, part, chosen))
+    return [resolved(value) for value in args], {name: resolved(value) for name, value in kwargs.items()}
 
 
 def is_of_torch(function: Callable[..., Any]) -> bool:
