@@ -26,9 +26,11 @@ class Body(GraphOutput):
     stay arguments even if they are not used, ``seen`` those that do where the program has hooks on saved tensors;
     ``once``: what is inside must not be differentiated as it stands; ``derives``: the function whose backward it is;
     ``asks_modes``: a mode of the program is asked about what torch itself does around the part;
+    ``is_mapped``: its parameters are slices of a ``vmap``;
     ``may_dispatch``: whether operations inside may be taken apart, which autograd at most sees as other regions."""
 
     asks_modes = False
+    is_mapped = False
     derives: type | None = None
 
     def __init__(self, parent: GraphOutput, what: str, may_dispatch: bool = False) -> None:

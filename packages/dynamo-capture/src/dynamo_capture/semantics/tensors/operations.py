@@ -21,6 +21,7 @@ from dynamo_capture.semantics.tensors import foreach
 from dynamo_capture.semantics.tensors.arguments import (
     defaults,
     indexing,
+    mapped_indices,
     marks,
     of_numbers,
     points,
@@ -193,6 +194,9 @@ class Operations(Outcomes):
             found = points.element(self._tx, owner, key)
             if found is not None:
                 return found
+        found = mapped_indices.unmapped(self._tx, owner, key)
+        if found is not None:
+            return found.of_result(self._tx, self.plain_item(owner, found.key))
         owner, rest = indexing.without_data(self._tx, owner, key)
         if rest is None:
             return owner
@@ -201,6 +205,9 @@ class Operations(Outcomes):
 
     def set_plain_item(self, owner: TensorValue, key: Value, value: Value) -> None:
         """``tensor[key] = value``, of which neither class nor mode is asked, unless it becomes an operation."""
+        found = mapped_indices.unmapped(self._tx, owner, key)
+        if found is not None:
+            key, value = found.key, found.stored(self._tx, value)
         owner, rest = indexing.without_data(self._tx, owner, key)
         key = Const(...) if rest is None else indexing.with_tensors(self._tx, rest)
         value = indexing.with_tensors(self._tx, value)

@@ -74,7 +74,7 @@ class _Mapped:
         """The function mapped over all slices."""
         function, passed = self.function, list(given)
         body = TransformBody(tx.output, f"the mapped function ({function.describe()})")
-        body.own_rule, body.may_write = "vmap", True
+        body.own_rule, body.may_write, body.is_mapped = "vmap", True, True
         over: list[TensorValue] = []
         dims: list[int] = []
 

@@ -81,8 +81,10 @@ def _beside(tx: Context, name: str, args: list[Value]) -> list[Value] | None:
     dtype = _dtype_beside(tensor)
     if tensor.meta.spec.dtype.is_complex and name.removesuffix("_").removeprefix("i") not in _OF_COMPLEX:
         return None
-    if dtype is None or ("pow" in name and args[0] is tensor and _has_own_kernel(tx, args[1])):
+    if dtype is None:
         return None
+    if "pow" in name and args[0] is tensor and _has_own_kernel(tx, args[1]):
+        return _of_known_exponent(tx, args)
     operands = [_operand(tx, value, dtype) if value.is_open else value for value in args]
     swapped = name in ("add", "mul") and args[0] is not tensor  # as ``Tensor.__radd__`` and ``__rmul__`` do
     return operands[::-1] if swapped else operands
@@ -102,6 +104,16 @@ def _has_own_kernel(tx: Context, exponent: Value) -> bool:
     assert isinstance(exponent, RuntimeFloat)
     known = exponent.formula
     return known is not None and tx.facts.decide(known, "in", number(_OWN_EXPONENTS))
+
+
+def _of_known_exponent(tx: Context, args: list[Value]) -> list[Value] | None:
+    """The exponent as a constant, where nobody else would fix it: it comes out of a tensor that a guard can look at."""
+    exponent = args[1]
+    assert isinstance(exponent, RuntimeFloat)
+    if exponent.can_be_fixed or exponent.formula is None:
+        return None
+    tx.facts.fix(exponent.formula)
+    return [args[0], Const(float(exponent.formula.value))]
 
 
 def _operand(tx: Context, value: Value, dtype: torch.dtype) -> Value:
