@@ -218,3 +218,29 @@ def test_what_an_instance_holds_is_pythons(same):
         return made.needs_input_grad, made.note, made.metadata is not None
 
     same(program, (torch.ones(2),))
+
+
+class TooFew(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, factor):
+        return x * factor
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient
+
+
+def test_a_backward_that_returns_too_few_gradients_raises_when_it_runs():
+    def program(x):
+        return TooFew.apply(x, 3) * 2
+
+    compiled = optimize(lambda graph, _: graph.forward, fullgraph=True)(program)
+    x = torch.ones(3, requires_grad=True)
+    said = []
+    for function in (program, compiled):
+        result = function(x)
+        with pytest.raises(RuntimeError) as caught:
+            result.sum().backward()
+        said.append(str(caught.value))
+    assert said[0] == said[1]
+    assert torch.equal(compiled(torch.ones(3)), program(torch.ones(3)))

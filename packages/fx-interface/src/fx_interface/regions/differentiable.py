@@ -49,6 +49,7 @@ def differentiable(
     non_differentiable: tuple[int, ...] = (),
     materialize: bool = True,
     once: bool = False,
+    fails: str = "",
 ) -> Sequence[Any]:
     """The first ``results`` of ``forward(*args)``, differentiated by ``backward``.
 
@@ -56,9 +57,10 @@ def differentiable(
     was saved, and returns a gradient or None for each of the first ``args``; the others have none. ``dirty`` are the
     arguments that ``forward`` writes to, ``non_differentiable`` the results without gradient. Without ``materialize``
     no zeros are made for results that get no gradient, and a backward that gets none at all is not run. ``once``
-    forbids second derivatives.
+    forbids second derivatives. ``fails``: what torch's RuntimeError says of the gradients that ``backward`` has
+    returned; the sub-graph gives none then.
     """
-    call = _Call(code_of(forward), code_of(backward), results, dirty, non_differentiable, materialize)
+    call = _Call(code_of(forward), code_of(backward), results, dirty, non_differentiable, materialize, fails)
     return _apply_once(call, *args) if once else _apply(call, *args)  # type: ignore[no-any-return]
 
 
@@ -72,6 +74,7 @@ class _Call:
     dirty: tuple[int, ...]
     non_differentiable: tuple[int, ...]
     materialize: bool
+    fails: str
 
 
 class _Differentiable(torch.autograd.Function):
@@ -154,4 +157,6 @@ def _gradients(ctx: Any, gradients: Sequence[Any]) -> tuple[Any, ...]:
     saved = [next(tensors if is_tensor else numbers) for is_tensor in ctx.places]
     arriving = [_arriving(gradient, form) for gradient, form in zip(gradients, ctx.forms, strict=True)]
     found = tuple(call.backward(*arriving, *saved))
+    if call.fails:
+        raise RuntimeError(call.fails)
     return (None, *found, *[None] * (len(ctx.needs_input_grad) - 1 - len(found)))

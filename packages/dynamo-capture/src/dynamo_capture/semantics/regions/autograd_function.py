@@ -39,7 +39,8 @@ Function = torch.autograd.Function
 @dataclass(slots=True)
 class _Call:
     """One call: what it is given, and what is learnt of it. ``again``: it is made in a backward, which is
-    recorded at most when it runs; ``outputs`` are all values that the forward returned."""
+    recorded at most when it runs; ``outputs`` are all values that the forward returned; ``fails``: what torch says
+    of what the backward returns."""
 
     cls: Any
     owner: Value
@@ -48,6 +49,7 @@ class _Call:
     again: bool = False
     outputs: list[Value] = field(default_factory=list)
     is_tuple: bool = False
+    fails: str = ""
 
     @property
     def results(self) -> list[TensorValue]:
@@ -229,9 +231,11 @@ def _trace_backward(tx: Context, call: _Call, forward: Body) -> tuple[Body, list
         body.lift_first(saved)
     items = [tx.force(v) for v in found.items] if isinstance(found, TupleValue) else [found]
     if len(items) < len(call.given) or not all(map(is_none, items[len(call.given) :])):
-        raise call.refuse(
-            f"has a backward that returns {len(items)} gradients for {len(call.given)} arguments"
+        call.fails = (
+            f"function {call.cls.__name__}Backward returned an incorrect number of gradients "
+            f"(expected {len(call.given)}, got {len(items)})"
         )
+        items = []
     return body, _gradients(tx, call, forward, body, items)
 
 
@@ -323,6 +327,8 @@ def _open(tx: Context, call: _Call, forward: Body, backward: Body, gradients: li
         "materialize": call.ctx.materialize,
         "once": backward.once,
     }
+    if call.fails:
+        options["fails"] = call.fails
     nodes = open_differentiable(tx, forward, backward, gradients, results, metas, options)
     made = iter([_result(node, v, m, call) for node, v, m in zip(nodes, results, metas, strict=True)])
     return _returned(call, [next(made) if isinstance(v, TensorValue) else v for v in call.outputs])
