@@ -384,3 +384,15 @@ def test_parts_that_data_choose_have_names_that_say_which_they_are():
         "cond_true_1.cond_true_0",
         "cond_true_1.cond_false_0",
     }
+
+
+def test_what_bypasses_stocks_compiler_is_traced():
+    from torch._higher_order_ops.wrap import dynamo_bypassing_wrapper
+
+    def wrapper(function):
+        return lambda *args: function(*args) * 2
+
+    def bypassed(x):
+        return dynamo_bypassing_wrapper(wrapper, torch.sin, x) + 1
+
+    assert torch.equal(optimize(lambda graph, _: graph.forward, fullgraph=True)(bypassed)(X), bypassed(X))

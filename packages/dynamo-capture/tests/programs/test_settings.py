@@ -10,6 +10,8 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from dynamo_capture import CaptureError, optimize
+
 X = torch.arange(12.0).reshape(4, 3) / 7
 
 
@@ -224,3 +226,40 @@ def test_settings_that_were_read_are_guarded(same):
             torch.backends.cudnn.allow_tf32 = before
 
     same(changing, (X, True), (X, False), (X, True), (X, False))
+
+
+@pytest.fixture
+def restored_determinism():
+    before = (
+        torch.are_deterministic_algorithms_enabled(),
+        torch.is_deterministic_algorithms_warn_only_enabled(),
+    )
+    yield
+    torch.use_deterministic_algorithms(before[0], warn_only=before[1])
+
+
+def test_determinism_that_is_given_up_inside(restored_determinism):
+    def program(x):
+        y = x * 2
+        torch.use_deterministic_algorithms(False)
+        return y + 1, torch.are_deterministic_algorithms_enabled()
+
+    compiled = optimize(lambda graph, _: graph.forward, fullgraph=True)(program)
+    for enabled in (True, True, False):
+        torch.use_deterministic_algorithms(enabled, warn_only=enabled)
+        result, known = compiled(torch.ones(2))
+        assert torch.equal(result, torch.full((2,), 3.0))
+        assert known is False
+        assert not torch.are_deterministic_algorithms_enabled()
+        assert not torch.is_deterministic_algorithms_warn_only_enabled()
+
+
+def test_determinism_that_is_asked_for_inside_ends_the_graph(restored_determinism):
+    def program(x):
+        torch.use_deterministic_algorithms(True)
+        return x + 1
+
+    torch.use_deterministic_algorithms(False)
+    with pytest.raises(CaptureError, match="CAP237"):
+        optimize(lambda graph, _: graph.forward, fullgraph=True)(program)(torch.ones(2))
+    assert not torch.are_deterministic_algorithms_enabled()

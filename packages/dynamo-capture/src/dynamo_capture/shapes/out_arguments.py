@@ -26,6 +26,17 @@ from fx_interface.symbols import Expr, Relation, ShapeEnv
 from fx_interface.symbols.conditions import AllOf, decide
 from fx_interface.tensor_spec import TensorSpec, contiguous_strides
 
+CASTING = frozenset((
+    "acos", "acosh", "add", "asin", "asinh", "atan", "atan2", "atanh", "bitwise_and", "bitwise_or",
+    "bitwise_xor", "copysign", "cos", "cosh", "div", "eq", "erf", "erfc", "exp", "exp2", "expm1",
+    "fmax", "fmin", "fmod", "ge", "gt", "hypot", "le", "lgamma", "log", "log10", "log1p", "log2",
+    "logaddexp", "logical_and", "logical_not", "logical_or", "logical_xor", "lt", "maximum", "minimum",
+    "mul", "ne", "pow", "reciprocal", "remainder", "rsqrt", "sigmoid", "sin", "sinh", "sqrt", "sub",
+    "tan", "tanh", "xlogy",
+))  # fmt: skip
+"""Operators that compute in the dtype of their result and cast to that of ``out=``, where numbers of the one may become
+the other."""
+
 
 def take_sizes(
     inference: Inferring, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]
@@ -121,7 +132,8 @@ def _results(
 
 def _check_dtype(func: OpOverload, given: torch.dtype, made: torch.dtype) -> None:
     """Kernels cast to the dtype of ``out=``, compute in it, or refuse it, each as it likes."""
-    if made is not given:
+    casts = func._schema.name.removeprefix("aten::") in CASTING
+    if made is not given and not (casts and torch.can_cast(made, given)):
         raise UnsupportedProgramError("CAP403", f"{func} gives {made} to an out= of {given}")
 
 

@@ -65,6 +65,16 @@ def saved_tensors_are_watched() -> bool:
     return _C._autograd._top_saved_tensors_default_hooks(True) is not None
 
 
+def set_deterministic(enabled: bool) -> None:
+    """Whether operators have to be deterministic; those that are not warn or raise as before."""
+    _C._set_deterministic_algorithms(enabled, warn_only=_C._get_deterministic_algorithms_warn_only())
+
+
+def set_deterministic_warn_only(enabled: bool) -> None:
+    """Whether an operator that is not deterministic only warns where it has to be."""
+    _C._set_deterministic_algorithms(_C._get_deterministic_algorithms(), warn_only=enabled)
+
+
 FACTS: Final[tuple[Fact, ...]] = (
     Fact("grad_mode", torch.is_grad_enabled, setter=_C._set_grad_enabled),
     Fact("inference_mode", torch.is_inference_mode_enabled),
@@ -76,8 +86,12 @@ FACTS: Final[tuple[Fact, ...]] = (
     Fact("autocast_cpu", lambda: _autocast("cpu")),
     Fact("autocast_cuda", lambda: _autocast("cuda")),
     Fact("autocast_cache", torch.is_autocast_cache_enabled),
-    Fact("deterministic", _C._get_deterministic_algorithms),
-    Fact("deterministic_warn_only", _C._get_deterministic_algorithms_warn_only),
+    Fact("deterministic", _C._get_deterministic_algorithms, setter=set_deterministic),
+    Fact(
+        "deterministic_warn_only",
+        _C._get_deterministic_algorithms_warn_only,
+        setter=set_deterministic_warn_only,
+    ),
     Fact("deterministic_fill", _C._get_deterministic_fill_uninitialized_memory),
     Fact("cudnn_enabled", _C._get_cudnn_enabled, setter=_C._set_cudnn_enabled),
     Fact("cudnn_benchmark", _C._get_cudnn_benchmark, setter=_C._set_cudnn_benchmark),

@@ -32,3 +32,10 @@ def associative_scan_operator(
         return [found] if isinstance(found, torch.Tensor) else list(found)
 
     return tuple(scanned(combine, list(tensors)))
+
+
+def bypassing_wrapper(wrapper: Any, inner: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """``dynamo_bypassing_wrapper``: what the wrapper makes of a function, called."""
+    if isinstance(wrapper, str):
+        wrapper = inner.meta[wrapper]  # type: ignore[attr-defined]
+    return wrapper(inner)(*args, **kwargs)

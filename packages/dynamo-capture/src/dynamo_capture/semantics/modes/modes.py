@@ -30,7 +30,11 @@ from fx_interface.torch_internals.modes import (
     enter_inference_mode,
     exit_grad_mode,
 )
-from fx_interface.torch_internals.torch_state import set_saved_tensors_hooks_refusal
+from fx_interface.torch_internals.torch_state import (
+    set_deterministic,
+    set_deterministic_warn_only,
+    set_saved_tensors_hooks_refusal,
+)
 
 Switches = dict[Callable[..., Any], Any]
 """What switches stand at, by the function that sets them."""
@@ -78,6 +82,22 @@ def refuse_saved_tensors_hooks(tx: Context, args: list[Value], kwargs: dict[str,
 @handles(torch._C._autograd._saved_tensors_hooks_enable)
 def allow_saved_tensors_hooks(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     turn(tx, set_saved_tensors_hooks_refusal, None)
+    return NONE
+
+
+@handles(torch.use_deterministic_algorithms)
+def use_deterministic_algorithms(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """What is no longer asked for is a switch; it is said again after the graph: torch tells its own compiler too. An
+    operator that has no deterministic kernel would have to raise where one is asked for: compiled code cannot tell."""
+    asked = {"mode": args[0], **kwargs} if args else kwargs
+    if not asked.keys() <= {"mode", "warn_only"} or "mode" not in asked or len(args) > 1:
+        raise GraphBreak("CAP237", "use_deterministic_algorithms() is called with other arguments")
+    wanted, only = (tx.truth(asked[name]) if name in asked else False for name in ("mode", "warn_only"))
+    if wanted and (not read(tx, SWITCHES[set_deterministic]) or not only):
+        raise GraphBreak("CAP237", "deterministic algorithms are asked for from here on")
+    turn(tx, set_deterministic, wanted)
+    turn(tx, set_deterministic_warn_only, only)
+    tx.effects.deferred(torch.use_deterministic_algorithms, args, kwargs)
     return NONE
 
 

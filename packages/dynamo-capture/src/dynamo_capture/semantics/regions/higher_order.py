@@ -30,6 +30,9 @@ handles_loaded("torch._higher_order_ops.while_loop", "while_loop_op")(_by(higher
 handles_loaded("torch._higher_order_ops.associative_scan", "associative_scan_op")(
     _by(higher_order.associative_scan_operator)
 )
+handles_loaded("torch._higher_order_ops.wrap", "dynamo_bypassing_wrapper")(
+    _by(higher_order.bypassing_wrapper)
+)
 
 
 @handles(HigherOrderOperator.__call__)

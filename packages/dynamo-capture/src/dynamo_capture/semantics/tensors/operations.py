@@ -194,9 +194,9 @@ class Operations(Outcomes):
             found = points.element(self._tx, owner, key)
             if found is not None:
                 return found
-        found = mapped_indices.unmapped(self._tx, owner, key)
-        if found is not None:
-            return found.of_result(self._tx, self.plain_item(owner, found.key))
+        unmapped = mapped_indices.unmapped(self._tx, owner, key)
+        if unmapped is not None:
+            return unmapped.of_result(self._tx, self.plain_item(owner, unmapped.key))
         owner, rest = indexing.without_data(self._tx, owner, key)
         if rest is None:
             return owner

@@ -202,7 +202,7 @@ def random_state(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Va
     raise GraphBreak("CAP209", "the state of the random generator is read or set")
 
 
-@handles(torch.save, torch.load, torch.set_num_threads, torch.use_deterministic_algorithms)
+@handles(torch.save, torch.load, torch.set_num_threads)
 def global_state(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     raise GraphBreak("CAP237", "torch's global state or a file is changed")
 

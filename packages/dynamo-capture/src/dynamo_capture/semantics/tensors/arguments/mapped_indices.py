@@ -62,7 +62,9 @@ def _has_dimensions(item: Value) -> bool:
 def _place_of_result(owner: TensorValue, items: list[Value], mapped: list[int]) -> tuple[int, int]:
     """The dimension that tensors as indices give, and how many come behind it: where they stand, if they stand
     together, else the first."""
-    rest = len(owner.meta.spec.sizes) - sum(width for item in items if (width := item.index_width()) is not ...)
+    rest = len(owner.meta.spec.sizes) - sum(
+        width for item in items if (width := item.index_width()) is not ...
+    )
     before, found, apart = 0, -1, False
     for place, item in enumerate(items):
         if place in mapped:
