@@ -16,6 +16,9 @@ V = TypeVar("V")
 class Attributes(Protocol[V]):
     """Attributes, by Python's order of lookup."""
 
+    compared: tuple[V, str] | None
+    """The object and the attribute that is being read to be compared with None, and for nothing else."""
+
     def class_source(self, cls: type) -> Source:
         """A class is read by reference: a name that leads to it may be given to another class."""
 

@@ -11,6 +11,7 @@ import fx_guards
 from dynamo_capture.codegen.assembly import Assembly, close_dropped
 from dynamo_capture.driver.active_interpreters import forward_level_guard
 from dynamo_capture.driver.backend_call import BackendCall
+from dynamo_capture.driver.retry import gives_other_sizes
 from dynamo_capture.foundation.break_positions import Stopped
 from dynamo_capture.foundation.errors import CaptureError, GraphBreak
 from dynamo_capture.foundation.graph_breaks import BreakReport
@@ -82,7 +83,7 @@ def capture(
     if done is not None:
         code = assembly.for_return(done.value, backend.finish)
     else:
-        note(session, tx, frames)
+        note(session, tx, frames, broken is not None and gives_other_sizes(broken.reason))
         code = assembly.for_break(frames, blocks, session.resumes, backend.finish)
     if report is not None:
         _log.info("%s", report)

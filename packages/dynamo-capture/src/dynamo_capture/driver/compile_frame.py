@@ -65,6 +65,11 @@ _log = logging.getLogger("dynamo_capture")
 _recompiles = logging.getLogger("dynamo_capture.recompiles")
 
 
+_MODULE_CALLS = frozenset(
+    function.__code__ for function in (torch.nn.Module._wrapped_call_impl, torch.nn.Module._call_impl)
+)
+
+
 class _InParts(Exception):
     """Inside: a graph cannot be finished, or its backend raises; the frame is captured again, and breaks at what may be
     the reason: sizes and numbers from data, or tensors that the program makes and asks for gradients of."""
@@ -107,6 +112,10 @@ class FrameCompiler:
         other = _replaced_name()
         if other is not None:
             return self._leave_as_written(view, f"{other} has been replaced", "CAP254")
+        if id(view.code) in session.functions.left:
+            return SKIP_RECURSIVELY
+        if session.functions.left and view.code in _MODULE_CALLS and self._leads_to_left(view):
+            return AS_WRITTEN
         if not (id(view.code) in session.targets or is_worth_capturing(view.code, view.globals)):
             return SKIP_RECURSIVELY if is_closed(view.code, view.globals) else SKIP
         foreign = foreign_interpreter()
@@ -138,6 +147,11 @@ class FrameCompiler:
         finally:
             HANDLED.error = None
             lock.release()
+
+    def _leads_to_left(self, view: FrameView) -> bool:
+        """Whether a module is called whose ``forward`` is left to Python."""
+        forward = getattr(type(view.locals.get("self")), "forward", None)
+        return id(getattr(forward, "__code__", None)) in self._session.functions.left
 
     def _leave_as_written(self, view: FrameView, reason: str, code: str) -> Any:
         """This call runs as it is, and so does all that it calls."""
@@ -317,7 +331,15 @@ class FrameCompiler:
         register_loaded_blocks()
         follows_data = id(view.code) not in session.without_data
         leaves_apart = id(view.code) in session.leaves_apart
-        policy = Policy(session.dynamic, history, session.fullgraph, follows_data, leaves_apart)
+        policy = Policy(
+            session.dynamic,
+            history,
+            session.fullgraph,
+            follows_data,
+            leaves_apart,
+            session.functions,
+            session.varying,
+        )
         tx = Trace(session.library, policy, session.memo, session.resumes, session.takes_in, told_no)
         try:
             return capture(session, view, prepared, broken, report, tx)
@@ -337,6 +359,9 @@ class FrameCompiler:
             if leaves_modes(tx, ended.reason) or (
                 broken is None and knows_other_contents(tx, ended.reason, ended.where)
             ):
+                raise _InParts from None
+            if ended.reason.leaves is not None:
+                session.functions.left[id(ended.reason.leaves)] = ended.reason.leaves
                 raise _InParts from None
             raise
         except UserRaise as raised:

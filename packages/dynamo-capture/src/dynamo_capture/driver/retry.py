@@ -17,6 +17,11 @@ def knows_other_contents(tx: Context, reason: GraphBreak, where: UserLocation | 
     return tx.policy.decide_by(found, tx.tensors.state.relied, where)
 
 
+def gives_other_sizes(reason: GraphBreak) -> bool:
+    """Whether the result of an instruction that Python runs is of another size in each call, or another number."""
+    return reason.opens or reason.code in _BY_DATA
+
+
 def leaves_modes(tx: Context, reason: GraphBreak) -> bool:
     """Whether a graph ends while modes of the program are entered: Python is to enter them, and to go on there."""
     if not tx.tensors.modes.entered:

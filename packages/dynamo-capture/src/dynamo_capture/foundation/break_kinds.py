@@ -302,6 +302,13 @@ _ENTRIES = (
         "put the name into the module that uses it, not into builtins or torch; make a subclass of torch.Tensor",
     ),
     BreakKind(
+        "CAP255",
+        "a function goes through now more and now fewer items",
+        "each number of rounds is another graph; the call of the function is left to Python, and what comes after it"
+        " has one graph for all",
+        "compute outside what the function gives, and pass it; with fullgraph=True each number has a version",
+    ),
+    BreakKind(
         "CAP256",
         "other processes are spoken to in a way that is no operator of a graph",
         "a graph has the functional collectives, and those that write to plain, dense tensors without a history; each"

@@ -45,6 +45,11 @@ def _is_called_by_the_collector(code: CodeType) -> bool:
     )
 
 
+def is_torchs(code: CodeType) -> bool:
+    """Whether it is code of one of torch's modules."""
+    return _is_torch_module_code(code.co_filename)
+
+
 def _is_torch_module_code(name: str) -> bool:
     return "/torch/nn/modules/" in name
 

@@ -11,26 +11,68 @@ from collections.abc import Sequence
 from types import CodeType
 
 from dynamo_capture.bytecode import ResumeCodes
+from dynamo_capture.bytecode.decoded import decoded
+from dynamo_capture.bytecode.resume.code import Parameter, parameter_name
 from dynamo_capture.frames.frame import Frame
 from dynamo_capture.session.session import Session
-from dynamo_capture.session.specialization import SizeHistory
-from dynamo_capture.values import TensorValue
+from dynamo_capture.session.size_history import SizeHistory, Varying
+from dynamo_capture.values import CellValue, Lazy, TensorValue, TupleValue, Value
 from dynamo_capture.values.base import Context
 from fx_interface.source import LocalSource
 from fx_interface.symbols import Expr
 
 
-def note(session: Session, tx: Context, frames: Sequence[Frame]) -> None:
-    """A graph ends with ``frames`` where they stand: what of their variables varies."""
+def note(session: Session, tx: Context, frames: Sequence[Frame], opens: bool) -> None:
+    """A graph ends with ``frames`` where they stand: what of their variables, and of their stacks, varies. ``opens``:
+    what the innermost one's instruction gives varies, too."""
     for frame in frames:
         original = tx.resumes.original(frame.code)
         known = session.varying.setdefault(id(original), (original, {}))[1]
         for name, value in frame.variables.items():
-            if value.expr is not None and tx.env.is_from_data(value.expr):
-                known[name] = None
-            elif isinstance(value, TensorValue) and not value.meta.spec.is_static:
-                sizes = value.meta.spec.sizes
-                known[name] = tuple(None if isinstance(size, Expr) else size for size in sizes)
+            _note(tx, name, value, known)
+        for depth, value in enumerate(frame.stack):
+            _note(tx, _place(depth), value, known)
+    place = _place_of_result(frames[-1]) if opens else None
+    if place is not None:
+        known[_place(place)] = "all"
+
+
+def _note(tx: Context, name: str, value: Value, known: Varying) -> None:
+    if isinstance(value, CellValue):
+        if value.content is not None:
+            _note(tx, name, value.content, known)
+        return
+    if isinstance(value, Lazy):
+        what = None if value.source is None else tx.policy.varying(value.source)
+        if what is not None:
+            known[name] = what
+        return
+    if value.expr is not None and tx.env.is_from_data(value.expr):
+        known[name] = "integer"
+    elif value.expr is not None and isinstance(tx.env.simplify(value.expr), Expr):
+        known[name] = "size"
+    elif isinstance(value, TensorValue) and not value.meta.spec.is_static:
+        known[name] = tuple(None if isinstance(size, Expr) else size for size in value.meta.spec.sizes)
+    elif isinstance(value, TupleValue) and value.cls is tuple:
+        for index, item in enumerate(value.items):
+            _note(tx, f"{name}[{index}]", item, known)
+
+
+def _place_of_result(frame: Frame) -> int | None:
+    """Where on its stack a frame will have what its instruction gives, if that gives anything."""
+    facts = decoded(frame.code)
+    after = facts.depths[frame.next + 1] if frame.next + 1 < len(facts.depths) else None
+    if not after or facts.body.instructions[frame.next].opname.startswith(_WITHOUT_RESULT):
+        return None
+    return after - 1
+
+
+_WITHOUT_RESULT = ("STORE_", "DELETE_", "POP_", "JUMP_")
+
+
+def _place(depth: int) -> str:
+    """The name of a resume function's parameter for a place on the stack."""
+    return parameter_name(Parameter("stack", depth))
 
 
 def history_of(session: Session, code: CodeType, resumes: ResumeCodes) -> SizeHistory:
@@ -39,10 +81,7 @@ def history_of(session: Session, code: CodeType, resumes: ResumeCodes) -> SizeHi
     if found is None:
         found = session.histories[id(code)] = SizeHistory()
         _, known = session.varying.get(id(resumes.original(code)), (code, {}))
-        for name, sizes in known.items() if resumes.is_resume_function(code) else ():
-            expression = LocalSource(name).expression
-            if sizes is None:
-                found.open_integers.add(expression)
-            else:
-                found.sizes[expression] = sizes
+        if resumes.is_resume_function(code):
+            names = (*code.co_varnames[: code.co_argcount], *code.co_freevars)
+            found.hand_down(known, {name: LocalSource(name).expression for name in names})
     return found

@@ -12,6 +12,7 @@ from dynamo_capture.foundation.known_objects import LIBRARIES
 from dynamo_capture.frames.frame import Frame, Return
 from dynamo_capture.frames.generator_values import GeneratorValue
 from dynamo_capture.frames.globals_scope import GlobalsScope, scope_source
+from dynamo_capture.frames.left_functions import check_not_left
 from dynamo_capture.frames.parameters import Parameters
 from dynamo_capture.frames.steps import prepare
 from dynamo_capture.sources.sources import known_object
@@ -74,6 +75,7 @@ class Inliner:
             variables = taken.bind(tx, args, kwargs)
             if real.__closure__:
                 self._close_over(real, function.source, variables)
+        check_not_left(tx, code)
         if len(tx.frames) > _DEEPEST:
             raise GraphBreak("CAP222", f"calls are nested more than {_DEEPEST} deep")
         if code.co_flags & _COROUTINE_FLAGS:
@@ -87,6 +89,7 @@ class Inliner:
             return made
         done = frame.run()
         assert isinstance(done, Return)
+        tx.policy.functions.traced[id(code)] = code
         return done.value
 
     def _after_prologue(self, frame: Frame) -> int:

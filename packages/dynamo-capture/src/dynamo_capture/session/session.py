@@ -12,8 +12,9 @@ from dynamo_capture.bytecode.resume.code import ResumeCodes
 from dynamo_capture.foundation.refusals import Refusals
 from dynamo_capture.guard_kinds.guard_filter import GuardFilter
 from dynamo_capture.hook.frame_hook import RegionFunction
+from dynamo_capture.session.known_functions import KnownFunctions
 from dynamo_capture.session.report import Report
-from dynamo_capture.session.specialization import SizeHistory
+from dynamo_capture.session.size_history import SizeHistory, Varying
 from fx_interface.operators import OperatorLibrary
 from fx_interface.python_runtime.quick_dataclasses import dataclass
 
@@ -35,9 +36,7 @@ class Session:
     report: Report = field(default_factory=Report)
     resumes: ResumeCodes = field(default_factory=ResumeCodes)
     histories: dict[int, SizeHistory] = field(default_factory=dict)
-    varying: dict[int, tuple[CodeType, dict[str, tuple[int | None, ...] | None]]] = field(
-        default_factory=dict
-    )
+    varying: dict[int, tuple[CodeType, Varying]] = field(default_factory=dict)
     failures: dict[int, int] = field(default_factory=dict)
     targets: dict[int, CodeType] = field(default_factory=dict)
     shown: dict[int, str] = field(default_factory=dict)
@@ -48,6 +47,7 @@ class Session:
     limit_is_stated: bool = False
     guard_filter: GuardFilter | None = None
     seen_once: dict[int, CodeType] = field(default_factory=dict)
+    functions: KnownFunctions = field(default_factory=KnownFunctions)
     locks: dict[int, threading.RLock] = field(default_factory=dict)
     refusals: Refusals = field(default_factory=Refusals)
 
@@ -78,6 +78,7 @@ class Session:
         self.leaves_apart.clear()
         self.refused_in_modes.clear()
         self.seen_once.clear()
+        self.functions.clear()
 
 
 def _options(session: Session) -> tuple[Any, bool | None]:

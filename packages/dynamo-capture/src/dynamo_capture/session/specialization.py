@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import field
-from types import CodeType, FunctionType
+from types import CodeType, FunctionType, MappingProxyType
 from typing import Any, Protocol
 
 import torch
 
+from dynamo_capture.foundation.errors import CapturedAnew
 from dynamo_capture.foundation.part_options import part_option
 from dynamo_capture.graph.graph_builder import GraphOutput
 from dynamo_capture.runtime.replacement_calls import instance_dict
+from dynamo_capture.session.known_functions import KnownFunctions
+from dynamo_capture.session.size_history import MANY, SizeHistory, Varies, Varying
 from dynamo_capture.session.stock_settings import (
     joins_equal_sizes,
     silenced_functions,
@@ -28,8 +29,6 @@ from fx_interface.symbols import Expr, IntLike, ShapeEnv
 
 _MOST_VERSIONS = 8
 """So many values of a number that an operation must know get a version each; then the operation runs in Python."""
-_MANY = 4
-"""So many different values of an integer show that it may be anything, 0, 1 and negative ones included."""
 
 
 _MOST_ROUNDS = 1000
@@ -46,80 +45,6 @@ class Sizing(Protocol):
     output: GraphOutput
     size_bindings: list[tuple[Any, Source]]
     packed_strides: list[tuple[Expr, Source]]
-
-
-@dataclass(slots=True)
-class SizeHistory:
-    """What one code's inputs looked like before, by the source's text. Mutable; lives as long as the code's cache."""
-
-    sizes: dict[str, tuple[int | None, ...]] = field(default_factory=dict)
-    strides: dict[str, tuple[int | None, ...]] = field(default_factory=dict)
-    integers: dict[str, set[int]] = field(default_factory=dict)
-    open_integers: set[str] = field(default_factory=set)
-    floats: dict[str, float | None] = field(default_factory=dict)
-    rounds: dict[str, set[int]] = field(default_factory=dict)
-    known: dict[str, set[str]] = field(default_factory=dict)
-    contents: dict[str, set[str]] = field(default_factory=dict)
-    decisive: dict[str, UserLocation | None] = field(default_factory=dict)
-    useless: set[str] = field(default_factory=set)
-    modes_apart: str | None = None
-    exhausted: set[UserLocation] = field(default_factory=set)
-    functions: dict[str, tuple[weakref.ref[FunctionType], CodeType] | None] = field(default_factory=dict)
-
-    def record_sizes(self, key: str, sizes: tuple[int, ...]) -> tuple[int | None, ...]:
-        """Remember these sizes; None stands for a size that has differed."""
-        return _merge(self.sizes, key, sizes)
-
-    def record_strides(self, key: str, strides: tuple[int, ...]) -> tuple[int | None, ...]:
-        """Remember these strides; None stands for one that has differed."""
-        return _merge(self.strides, key, strides)
-
-    def record_integer(self, key: str, value: int) -> int:
-        """Remember this integer; how many different ones there have been, as far as it matters."""
-        known = self.integers.setdefault(key, set())
-        if len(known) < _MANY:
-            known.add(value)
-        return len(known)
-
-    def least_integer(self, key: str) -> int:
-        """The least of the integers that were remembered."""
-        return min(self.integers[key])
-
-    def record_float(self, key: str, value: float) -> bool:
-        """Remember this float; True if it has differed."""
-        known = self.floats.setdefault(key, value)
-        if known is not None and known.hex() != value.hex():
-            self.floats[key] = None
-        return self.floats[key] is None
-
-    def record_rounds(self, key: str, taken: int) -> None:
-        """Remember how many items of an iterator were read ahead."""
-        self.rounds.setdefault(key, set()).add(taken)
-
-    def record_known(self, key: str, value: float) -> int:
-        """Remember that code is compiled for this value; for how many it has been."""
-        values = self.known.setdefault(key, set())
-        values.add(repr(value))
-        return len(values)
-
-    def record_function(self, key: str, function: FunctionType) -> bool:
-        """Remember this function; True if there have been others with the same code."""
-        known = self.functions.setdefault(key, (weakref.ref(function), function.__code__))
-        if known is not None and known[0]() is not function and known[1] is function.__code__:
-            self.functions[key] = None
-        return self.functions[key] is None
-
-
-def _merge(
-    table: dict[str, tuple[int | None, ...]], key: str, found: tuple[int, ...]
-) -> tuple[int | None, ...]:
-    known = table.get(key)
-    if known is None or len(known) != len(found):
-        merged: tuple[int | None, ...] = found
-    else:
-        merged = tuple(a if a == b else None for a, b in zip(known, found, strict=True))
-    table[key] = merged
-    return merged
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +69,8 @@ class Policy:
         fullgraph: bool = False,
         follows_data: bool = True,
         leaves_apart: bool = False,
+        functions: KnownFunctions | None = None,
+        varying: Mapping[int, tuple[CodeType, Varying]] = MappingProxyType({}),
     ) -> None:
         self.follows_data = follows_data
         self._chosen = _by_default() if dynamic is None else dynamic
@@ -152,6 +79,8 @@ class Policy:
         self._fixes_floats = stock_setting("specialize_float", False)
         self._fixes_parameters = stock_setting("force_parameter_static_shapes", True)
         self.leaves_apart = leaves_apart
+        self.functions = KnownFunctions() if functions is None else functions
+        self._varying = varying
         self._fullgraph = fullgraph
         self._history = history
         self._by_value: dict[int, Expr] = {}
@@ -178,6 +107,24 @@ class Policy:
         """``dynamic`` for what is read now."""
         return part_option("dynamic", self._chosen)  # type: ignore[no-any-return]
 
+    def is_left(self, code: CodeType) -> bool:
+        """Whether calls of this code are left to Python."""
+        return id(code) in self.functions.left and not self._fullgraph
+
+    def is_open(self, source: Source | None) -> bool:
+        """Whether this is part of what Python has made in the middle of a function, of now more and now fewer parts."""
+        return source is not None and self._history.is_open(source.expression)
+
+    def varying(self, source: Source) -> Varies | None:
+        """What is known to vary of what is read from ``source``; None: nothing."""
+        return self._history.varying(source.expression)
+
+    def goes_on(self, original: CodeType, parameters: Mapping[str, str]) -> None:
+        """The rest of ``original`` is called with ``parameters`` that are read from sources of these texts."""
+        known = self._varying.get(id(original))
+        if known is not None:
+            self._history.hand_down(known[1], parameters)
+
     def symbolic_integer(self, tx: Sizing, real: int, source: Source) -> Expr | None:
         """A symbol for an integer read from ``source``, or None: a constant. There is one for each place, however often
         that is read."""
@@ -187,11 +134,12 @@ class Policy:
         if known is not None:
             return known
         different = self._history.record_integer(source.expression, real)
-        if is_drawn(source) or source.expression in self._history.open_integers:
-            different = _MANY
+        expression = source.expression
+        if is_drawn(source) or expression in self._history.open_integers or self._history.is_open(expression):
+            different = MANY
         if different < 2 and not (self._dynamic and real not in (0, 1) and is_argument(source)):
             return None
-        is_size = different < _MANY and min(self._history.least_integer(source.expression), real) >= 2
+        is_size = different < MANY and min(self._history.least_integer(source.expression), real) >= 2
         expr = tx.env.create_symbol(real, source, low=2 if is_size else None)
         tx.output.symbol(expr, source, real)
         self._integers[source] = expr
@@ -219,7 +167,7 @@ class Policy:
 
     def varies(self, real: Any, source: Source) -> bool:
         """Whether a number of numpy has had several values: it is not worth a version for each."""
-        return self._history.record_integer(source.expression, real) >= _MANY
+        return self._history.record_integer(source.expression, real) >= MANY
 
     def is_argument(self, source: Source) -> bool:
         """Whether a source leads to data of a call rather than to the state of an object."""
@@ -235,11 +183,34 @@ class Policy:
         is_decisive = self.is_decisive(source)
         if is_argument(source) and not is_decisive:
             return False
-        most = _MANY if is_decisive else _SETTLED
+        readers = self._readers(source) if is_decisive else []
+        most = _SETTLED if not is_decisive else 1 if readers and None not in readers else MANY
         known = self._history.contents.setdefault(source.expression, set())
         if len(known) <= most:
             known.add(repr(real.tolist()))
-        return len(known) <= most or (is_decisive and self._fullgraph)
+        if len(known) <= most or (is_decisive and self._fullgraph):
+            return True
+        self._leave(readers)
+        return False
+
+    def note_reader(self, source: Source, codes: Sequence[CodeType]) -> None:
+        """Python is given the numbers in an argument, inside of these functions, the innermost first."""
+        key = id(codes[0]) if codes else 0
+        self._history.readers.setdefault(source.expression, {})[key] = list(codes)
+
+    def _readers(self, source: Source) -> list[CodeType | None]:
+        """The functions that are given an argument's numbers and can be left to Python; None for one that cannot."""
+        found = self._history.readers.get(source.expression, {}).values()
+        return [next(filter(self.functions.is_small, codes), None) for codes in found]
+
+    def _leave(self, readers: Sequence[CodeType | None]) -> None:
+        """There have been several contents: functions that are given them are left to Python from now on. Raises
+        ``CapturedAnew`` where they were not before."""
+        left = self.functions.left
+        fresh = [code for code in readers if code is not None and id(code) not in left]
+        if fresh and None not in readers:
+            left.update((id(code), code) for code in fresh)
+            raise CapturedAnew
 
     def decide_by(
         self, found: Collection[Source], relied: Collection[Source], where: UserLocation | None
@@ -272,7 +243,7 @@ class Policy:
     def most_rounds(self, source: Source) -> int:
         """How many items of an iterator one graph may read ahead: a single one where the number was never the same."""
         known = self._history.rounds.get(source.expression, ())
-        return 1 if sum(taken > 1 for taken in known) >= _MANY else _MOST_ROUNDS
+        return 1 if sum(taken > 1 for taken in known) >= MANY else _MOST_ROUNDS
 
     def record_rounds(self, source: Source, taken: int) -> None:
         """A graph has been made that reads so many items of an iterator ahead."""
@@ -286,6 +257,7 @@ class Policy:
         if isinstance(real, torch.nn.Parameter) and self._fixes_parameters:
             return shape, stride, ((), ())
         if self.is_decisive(source) and self.is_settled(real, source):
+            self._history.record_sizes(source.expression, shape)
             return shape, stride, ((), ())
         own = instance_dict(real) or {}
         marked, static = own.get("_dynamo_capture_dynamic", {}), own.get("_dynamo_capture_static", ())
@@ -301,18 +273,23 @@ class Policy:
         if self._dynamic is False and not marked:
             return shape, stride, ((), ())
         seen = self._history.record_sizes(source.expression, shape)
+        is_open = self._history.is_open(source.expression)
+        if is_open:
+            seen = (None,) * len(shape)
         chosen = [
             d for d, n in enumerate(shape)
             if n >= 2 and d not in static
             and (d in marked or (seen[d] is None if self._dynamic is None else self._dynamic and from_call))
         ]  # fmt: skip
         known_strides = self._history.record_strides(source.expression, stride)
-        moved = [d for d, n in enumerate(stride) if n >= 2 and known_strides[d] is None]
+        moved = [d for d, n in enumerate(stride) if n >= 2 and (is_open or known_strides[d] is None)]
         if not chosen and not moved:
             return shape, stride, ((), ())
         sizes: list[IntLike] = list(shape)
         for dim in chosen:
-            sizes[dim] = self._symbol(tx, shape[dim], SizeSource(source, dim), *marked.get(dim, (None, None)))
+            bounds = marked.get(dim, (None, None))
+            low, high = bounds
+            sizes[dim] = self._symbol(tx, shape[dim], SizeSource(source, dim), low, high, apart=is_open)
         strides, open_strides = self._strides(tx, source, sizes, shape, stride, moved)
         return tuple(sizes), strides, (chosen, open_strides)
 
@@ -328,10 +305,22 @@ class Policy:
         owner = space.base if isinstance(space, InstanceDictSource) else None
         return None if owner is None else self._wrappers.get(owner)
 
-    def _symbol(self, tx: Sizing, size: int, source: Source, low: int | None, high: int | None) -> Expr:
+    def _symbol(
+        self,
+        tx: Sizing,
+        size: int,
+        source: Source,
+        low: int | None,
+        high: int | None,
+        apart: bool = False,
+    ) -> Expr:
         """One symbol for each value: equal sizes are taken to be equal for a reason, and guarded so, unless the program
-        says that they are not. ``low``, ``high``: bounds that the user states, dropped for a size outside of them.
-        """
+        says that they are not, or nothing is known of them yet (``apart``). ``low``, ``high``: bounds that the user
+        states, dropped for a size outside of them."""
+        if apart:
+            made = tx.env.create_symbol(size, source, low=2)
+            tx.output.symbol(made, source, size)
+            return made
         if (low is not None and size < low) or (high is not None and size > high):
             low = high = None
         expr = self._by_value.get(size) if low is None and high is None and self._joins_equal else None

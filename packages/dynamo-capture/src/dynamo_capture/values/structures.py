@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from dynamo_capture.foundation.errors import GraphBreak
-from dynamo_capture.values import DictValue, Lazy, SequenceValue, TensorValue, Value
+from dynamo_capture.values import DictValue, Lazy, ListValue, SequenceValue, TensorValue, Value
 from dynamo_capture.values.base import Context
 
 
@@ -32,6 +32,20 @@ def sequence_leaves(tx: Context, values: Iterable[Value]) -> Iterator[Value]:
             value = tx.force(value)
         if isinstance(value, SequenceValue):
             yield from sequence_leaves(tx, value.items)
+        else:
+            yield value
+
+
+def kinds_of(tx: Context, values: Iterable[Value]) -> Iterator[Value]:
+    """Values of the classes that are among these and the items of tuples and lists among them; none is asked for that
+    nothing has asked for yet. A graph break for a list that is longer in one call and shorter in another."""
+    for value in values:
+        if type(value) is Lazy:
+            value = tx.force(value)
+        if isinstance(value, ListValue) and value.is_unread and tx.policy.is_open(value.source):
+            raise GraphBreak("CAP255", f"{value.describe()} has now more and now fewer items", opens=True)
+        if isinstance(value, SequenceValue):
+            yield from kinds_of(tx, value.kinds)
         else:
             yield value
 

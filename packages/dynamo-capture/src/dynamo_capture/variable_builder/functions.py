@@ -116,5 +116,12 @@ def _suspended(tx: Context, real: Any, source: Source) -> Value:
     arguments = AttrSource(source, "args")
     tx.guards.type_is(source, Suspended)
     made = _by_code(tx, real.function, AttrSource(source, "function"))
-    items: list[Value] = [Lazy(item, ItemSource(arguments, i)) for i, item in enumerate(real.args)]
+    sources = [ItemSource(arguments, index) for index in range(len(real.args))]
+    code = real.function.__code__
+    read_from = dict(zip(code.co_varnames, (one.expression for one in sources), strict=False))
+    cells = AttrSource(AttrSource(source, "function"), "__closure__")
+    for index, name in enumerate(code.co_freevars):
+        read_from[name] = AttrSource(ItemSource(cells, index), "cell_contents").expression
+    tx.policy.goes_on(tx.resumes.original(code), read_from)
+    items: list[Value] = [Lazy(item, one) for item, one in zip(real.args, sources, strict=True)]
     return PartialValue(made, items, DictValue(), source)

@@ -185,7 +185,7 @@ class ResumeCodes:
         originals = analysis.body.instructions
         freevars = (*body.cellvars, *body.freevars)
         parameters = _parameters(analysis, stack, passed, False)
-        names = [_parameter_name(parameter) for parameter in parameters]
+        names = [parameter_name(parameter) for parameter in parameters]
         emitter = Emitter(originals[index].position)
         if freevars:
             emitter.emit("COPY_FREE_VARS", len(freevars))
@@ -261,7 +261,7 @@ class ResumeCodes:
         body.instructions += raise_as_own(decoded(analysis.code), twins)
         freevars = (*body.cellvars, *body.freevars)
         parameters = _parameters(analysis, stack, passed, callee)
-        names = [_parameter_name(parameter) for parameter in parameters]
+        names = [parameter_name(parameter) for parameter in parameters]
         place = twins[analysis.body.instructions[index]]
         start = _entry(parameters, names, stack, freevars, place, maybe)
         landing = landing_of(analysis.body, index)
@@ -302,7 +302,7 @@ def _become_function(body: CodeBody, names: list[str], freevars: tuple[str, ...]
     body.consts = (None,)
 
 
-def _parameter_name(parameter: Parameter) -> str:
+def parameter_name(parameter: Parameter) -> str:
     """The name of a resume function's argument: the variable's own where it has one."""
     if parameter.kind == "local":
         return str(parameter.which)
@@ -380,7 +380,7 @@ def _unless_ended(call: list[Instruction], end: Instruction) -> list[Instruction
 
 def _call(place: Instruction, following: Instruction, kept: bool) -> list[Instruction]:
     """Call the callee as ``place``, a call or what a frame answers, would, and go on where that goes on."""
-    name = _parameter_name(CALLEE)
+    name = parameter_name(CALLEE)
     emitter = Emitter(place.position, place.handler)
     emitter.begin_call()
     emitter.emit("LOAD_FAST", argval=name)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import collections
 import types
 
+import torch
+
 from dynamo_capture.codegen.reconstruct import Reconstruction, makes
 from dynamo_capture.foundation.class_members import has_member
 from dynamo_capture.runtime import made_tensors, replacement_calls
@@ -20,6 +22,7 @@ from dynamo_capture.values import (
     TextValue,
     TupleValue,
 )
+from dynamo_capture.values.containers.late_sequences import NumberList, PartsList, PartsTuple
 from dynamo_capture.values.containers.mapping import ProxyValue
 from dynamo_capture.values.new_class import NewClass, NewType
 from dynamo_capture.values.objects.instance_dict import FunctionDictValue, InstanceDictValue
@@ -68,6 +71,35 @@ def list_(to: Reconstruction, value: ListValue) -> None:
     else:
         limit = value.maxlen
         to.call(lambda items: collections.deque(items, limit), lambda: to.push_list(value.items))
+
+
+@makes(NumberList)
+def numbers(to: Reconstruction, value: NumberList) -> None:
+    """Lists of a tensor's numbers."""
+    if not value.is_unread:
+        list_(to, value)
+    else:
+        to.call(torch.Tensor.tolist, lambda: to.push(value.tensor))
+
+
+@makes(PartsTuple)
+def parts(to: Reconstruction, value: PartsTuple) -> None:
+    """Parts of a tensor."""
+    if not value.is_unread:
+        tuple_(to, value)
+    elif value.sizes is None:
+        to.call(torch.Tensor.unbind, lambda: to.push_all([value.whole, Const(value.dim)]), 2)
+    else:
+        to.call(torch.Tensor.split, lambda: to.push_all([value.whole, value.sizes, Const(value.dim)]), 3)  # type: ignore[list-item]
+
+
+@makes(PartsList)
+def parts_in_list(to: Reconstruction, value: PartsList) -> None:
+    """Lists of such parts."""
+    if value.is_unread:
+        to.call(list, lambda: to.push(value.origin))
+    else:
+        list_(to, value)
 
 
 @makes(DictValue)

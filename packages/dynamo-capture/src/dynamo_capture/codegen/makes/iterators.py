@@ -27,6 +27,7 @@ from dynamo_capture.values import (
     Value,
     ZipIterator,
 )
+from dynamo_capture.values.containers.late_sequences import PartsIterator
 from dynamo_capture.values.iteration.arrangements import LIBRARY_ITERATORS, SharedItems
 from dynamo_capture.values.iteration.library import LibraryIterator
 
@@ -59,6 +60,16 @@ def sequence_iterator(to: Reconstruction, value: SequenceIterator) -> None:
     forward = value.kind in iterators.FORWARD
     made = iterators.iterator if forward else iterators.reversed_iterator
     to.call(made, lambda: to.push_all([owner, Const(value.position)]), 2)
+
+
+@makes(PartsIterator)
+def parts_iterator(to: Reconstruction, value: PartsIterator) -> None:
+    """An iterator over parts of a tensor."""
+    if value.is_unread:
+        to.push(value.parts_iterated)
+        to.emitter.get_iter()
+    else:
+        sequence_iterator(to, value)
 
 
 @makes(IndexIterator)

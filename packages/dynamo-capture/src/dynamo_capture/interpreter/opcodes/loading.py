@@ -196,11 +196,27 @@ def load_attr(frame: Frame, step: Step) -> None:
     stack = frame.stack
     owner = stack.pop()
     frame.operands = (owner,)
+    attributes = frame.tx.attributes
+    attributes.compared = (owner, step.argval) if _is_compared(frame, step) else None
     value = frame.tx.attribute(owner, step.argval)
+    attributes.compared = None
     if step.arg & 1:
         _push_method(stack, owner, step.argval, value)
     else:
         stack.append(value)
+
+
+_NONE_TESTS = ("_IF_NONE", "_IF_NOT_NONE")
+
+
+def _is_compared(frame: Frame, step: Step) -> bool:
+    """Whether all that happens to what the instruction gives is that it is compared with None."""
+    first = frame.steps[step.index + 1]
+    if first.opname.endswith(_NONE_TESTS):
+        return True
+    if first.opname != "LOAD_CONST" or frame.steps[step.index + 2].opname != "IS_OP":
+        return False
+    return isinstance(first.argval, Const) and first.argval.value is None
 
 
 def _push_method(stack: list[Value], owner: Value, name: str, value: Value) -> None:

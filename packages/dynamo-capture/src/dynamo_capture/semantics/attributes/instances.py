@@ -31,6 +31,7 @@ from dynamo_capture.values import (
     NONE,
     BuiltinMethod,
     Const,
+    Lazy,
     MethodValue,
     ObjectValue,
     TupleValue,
@@ -145,6 +146,9 @@ class InstanceAttributes(Lookup):
             space = instance_dict_of(obj.real)
             if space is not None and name in space:
                 place = obj.space
+                if place is not None and self.compared == (obj, name) and type(space[name]) is torch.Tensor:
+                    self._tx.guards.type_is(ItemSource(place, name), torch.Tensor)
+                    return Lazy(space[name], ItemSource(place, name))  # of whatever form
                 made = (
                     self._tx.wrap(space[name], ItemSource(place, name))
                     if place is not None

@@ -42,6 +42,8 @@ class Lookup:
         self._tx = tx
         self._lookups: dict[tuple[type, str], Any] = {}
         self._classes: dict[type, Source] = {}
+        self.compared: tuple[Value, str] | None = None
+        """The object and the attribute that is being read to be compared with None, and for nothing else."""
 
     def in_class(self, cls: type, name: str) -> Any:
         """What the classes of the method resolution order have under ``name``, undescribed; a sentinel if nothing."""

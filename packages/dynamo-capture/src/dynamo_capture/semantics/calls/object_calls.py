@@ -9,6 +9,7 @@ import torch
 
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.foundation.type_names import message_name
+from dynamo_capture.frames.left_functions import note_module_call
 from dynamo_capture.runtime.replacement_calls import instance_dict
 from dynamo_capture.semantics.attributes.lookup import ABSENT
 from dynamo_capture.semantics.calls.builtins.slots import call_slot, refuse
@@ -32,6 +33,8 @@ def call_object(tx: Context, owner: ObjectValue, args: list[Value], kwargs: dict
     tx.attributes.guard_type(owner)
     call = tx.attributes.in_class(owner.cls, "__call__")
     if call is _MODULE_CALL and owner.real is not None:
+        if owner.real._modules:
+            note_module_call(tx)
         lazy_modules.initialize(tx, owner, args, kwargs)
     if call is _MODULE_CALL and owner.real is not None and has_no_hooks(tx, owner):
         return owner.get_attr(tx, "forward").call(tx, args, kwargs)

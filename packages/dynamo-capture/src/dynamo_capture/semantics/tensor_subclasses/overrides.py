@@ -34,7 +34,7 @@ from dynamo_capture.values import (
 )
 from dynamo_capture.values.base import Context
 from dynamo_capture.values.special_methods import rely_on_operator
-from dynamo_capture.values.structures import sequence_leaves
+from dynamo_capture.values.structures import kinds_of
 from dynamo_capture.values.tensors.tensor import PLAIN_CLASSES
 from dynamo_capture.values.tensors.wrapper import WrapperValue, add_classes, dispatches
 
@@ -219,7 +219,7 @@ def _alias(tx: Context, owner: TensorValue, function: Callable[..., Any]) -> Ten
 def overriding(tx: Context, values: list[Value]) -> list[type]:
     """The classes that take over an operation, in torch's order: subclasses before their bases."""
     found: list[type] = []
-    for value in sequence_leaves(tx, values):
+    for value in kinds_of(tx, values):
         cls = value.python_type()
         if isinstance(value, TensorValue):
             takes_over = cls is not torch.Tensor and overrides(cls)

@@ -22,7 +22,7 @@ from dynamo_capture.semantics.tensor_subclasses.subclass_region import Stretch
 from dynamo_capture.semantics.tensors.attributes import is_own, own_attribute
 from dynamo_capture.semantics.tensors.inputs import is_of_torch
 from dynamo_capture.semantics.tensors.operations import Operation
-from dynamo_capture.values import Const, Lazy, TensorMeta, TensorValue, Value
+from dynamo_capture.values import Const, Lazy, SequenceValue, TensorMeta, TensorValue, Value
 from dynamo_capture.values.base import Context
 from dynamo_capture.values.tensors.wrapper import WrapperValue, dispatches
 from fx_interface.source import InstanceDictSource, Source
@@ -87,6 +87,8 @@ def tensors_in(tx: Context, values: Iterable[Value]) -> Iterable[TensorValue]:
             value = tx.force(value)
         if isinstance(value, TensorValue):
             yield value
+        elif isinstance(value, SequenceValue):
+            yield from tensors_in(tx, value.kinds)
         elif not isinstance(value, Const):
             yield from tensors_in(tx, value.parts(tx) or ())
 

@@ -236,7 +236,7 @@ def _item(tx: Context, owner: TensorValue, args: list[Value], kwargs: dict[str, 
 def _tolist(tx: Context, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
     numbers = None
     if not (args or kwargs):
-        numbers = data_numbers.list_of(tx, owner) or data_numbers.take_out(tx, owner)
+        numbers = data_numbers.take_out(tx, owner)
     if numbers is None:
         tx.tensors.state.asked.append(owner.node)
         raise GraphBreak("CAP201", "`tolist()` reads the tensor's content")

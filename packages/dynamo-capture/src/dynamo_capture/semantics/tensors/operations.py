@@ -30,7 +30,7 @@ from dynamo_capture.semantics.tensors.arguments import (
     scalars,
 )
 from dynamo_capture.semantics.tensors.arguments.reserved_names import without_reserved_names
-from dynamo_capture.semantics.tensors.content import contents, data_numbers, known_sizes
+from dynamo_capture.semantics.tensors.content import contents, data_numbers, known_sizes, late_parts
 from dynamo_capture.semantics.tensors.content.followed import Followed
 from dynamo_capture.semantics.tensors.content.small_buffers import State
 from dynamo_capture.semantics.tensors.hooks import check_not_hooked
@@ -112,7 +112,7 @@ def _of_sizes(tx: Context, call: Operation) -> Value | None:
     return None
 
 
-_REWRITES = (_of_marked, _one_by_one, _of_numbers, _of_floats, _of_sizes)
+_REWRITES = (_of_marked, _one_by_one, late_parts.rewritten, _of_numbers, _of_floats, _of_sizes)
 """What puts an operation in terms of others, or its arguments in other terms, or leaves it to Python."""
 
 
@@ -153,6 +153,11 @@ class Operations(Outcomes):
     ) -> Value:
         """``tensor.name(*args, **kwargs)``, of which neither class nor mode is asked."""
         self._tx.attributes.in_class(owner.python_type(), name)
+        numbers = (
+            late_parts.numbers_of(self._tx, owner) if name == "tolist" and not (args or kwargs) else None
+        )
+        if numbers is not None:
+            return numbers
         if owner.content is not None and name in contents.READERS:
             return contents.read(self._tx, owner, name)
         dice = kwargs.get("generator")
@@ -317,6 +322,7 @@ class Operations(Outcomes):
         if outcome.draws:
             tx.output.draw()
         if outcome.writes:
+            late_parts.settle_before_write(tx, [tensors[index] for index in outcome.written] or tensors)
             tx.output.write([tensors[index] for index in outcome.written], self._lasting(outcome, tensors))
             contents.forget(tensors)
             count_writes(tx, [tensors[index] for index in outcome.written])

@@ -41,6 +41,11 @@ class SequenceValue(Value):
             raise self.no_argument()
         return (type(self), self.cls, tuple([tx.force(item).frozen(tx, tensors) for item in self.items]))
 
+    @property
+    def kinds(self) -> list[Value]:
+        """Values of all classes that are among the items."""
+        return self.items
+
     def children(self, tx: Context) -> list[Value]:
         return list(self.items)
 
@@ -88,7 +93,7 @@ class SequenceValue(Value):
         raise NotImplementedError
 
     def holds_tensor(self, tx: Context) -> bool:
-        return any(tx.force(item).holds_tensor(tx) for item in self.items)
+        return any(tx.force(item).holds_tensor(tx) for item in self.kinds)
 
     def contains(self, tx: Context, item: Value) -> bool:
         return any(tx.operators.equal_or_same(tx.force(part), item) for part in self.items)

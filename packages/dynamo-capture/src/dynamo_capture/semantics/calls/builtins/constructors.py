@@ -17,6 +17,7 @@ from dynamo_capture.semantics.calls.builtins.new_classes import new_type
 from dynamo_capture.semantics.calls.builtins.texts import text_of
 from dynamo_capture.semantics.registry import Handler, handles
 from dynamo_capture.semantics.tensors.content.data_numbers import truth_of
+from dynamo_capture.semantics.tensors.content.late_parts import rows_of
 from dynamo_capture.values import (
     FALSE,
     NONE,
@@ -48,6 +49,9 @@ from dynamo_capture.values.special_results import truth_from
 
 @handles(list)
 def make_list(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    rows = rows_of(tx, args[0]) if args and isinstance(args[0], TensorValue) else None
+    if rows is not None:
+        return rows
     return ListValue(list(args[0].items_for_list(tx)) if args else [])
 
 

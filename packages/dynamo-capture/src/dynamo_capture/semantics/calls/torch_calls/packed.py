@@ -11,7 +11,7 @@ from dynamo_capture.foundation.errors import GraphBreak, NotConstant
 from dynamo_capture.runtime.calls.packed_calls import PackedCall, Part, name_of, operators
 from dynamo_capture.values import Const, ListValue, ObjectValue, TensorValue, TupleValue, Value
 from dynamo_capture.values.base import Context
-from dynamo_capture.values.structures import items_of
+from dynamo_capture.values.structures import items_of, kinds_of
 from fx_interface.tensor_spec import TensorSpec
 
 _PACKED = "__torch__.torch.classes."
@@ -25,6 +25,8 @@ _LINEAR = frozenset(
 
 def call_packed(tx: Context, owner: Const, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
     """A call of a function of torch with such an object; None for any other call."""
+    if not any(isinstance(value, ObjectValue) for value in kinds_of(tx, [*args, *kwargs.values()])):
+        return None
     given = [one for value in (*args, *kwargs.values()) for one in items_of(tx, value)]
     objects = [value for value in given if isinstance(value, ObjectValue) and _is_packed(value)]
     if not objects or tx.tensors.modes:

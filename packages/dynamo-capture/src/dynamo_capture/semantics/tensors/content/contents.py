@@ -16,6 +16,7 @@ from typing import Any
 import torch
 
 from dynamo_capture.foundation.errors import GraphBreak
+from dynamo_capture.frames.left_functions import functions_around
 from dynamo_capture.sources.formulas import Formula, applied
 from dynamo_capture.sources.formulas import number as number_formula
 from dynamo_capture.values import (
@@ -174,6 +175,7 @@ def number(tx: Context, tensor: TensorValue, what: str, code: str = "CAP201") ->
     computed = _computed_number(tx, tensor)
     if computed is not None:
         return computed
+    _note_reader(tx, tensor)
     tx.tensors.state.rely(tx, tensor)
     return content if isinstance(content, SymValue) else Const(tx.fold(content.item))
 
@@ -195,6 +197,13 @@ def rely(tx: Context, value: Value) -> None:
             rely(tx, item)
 
 
+def _note_reader(tx: Context, tensor: TensorValue) -> None:
+    """Python is given what a tensor holds: by which function, where that is what arguments hold."""
+    for one in tensor.follows_from:
+        if isinstance(one, TensorValue) and one.source is not None and tx.policy.is_argument(one.source):
+            tx.policy.note_reader(one.source, functions_around(tx, one))
+
+
 _OF_NUMBERS = {"item": None, "__int__": int, "__float__": float, "__index__": None}
 
 
@@ -208,6 +217,7 @@ def read(tx: Context, tensor: TensorValue, name: str) -> Value:
         made = found if convert is None else tx.numbers.call(convert, [found])
         if made is not None:
             return made
+    _note_reader(tx, tensor)
     tx.tensors.state.rely(tx, tensor)
     if isinstance(content, SymValue):
         if name in ("__bool__", "is_nonzero"):

@@ -47,6 +47,11 @@ def note_births(tx: Context, symbols: frozenset[Symbol], result: Any) -> None:
             note_births(tx, symbols, item)
 
 
+def holds_integers(tensor: TensorValue) -> bool:
+    """Whether it is a plain tensor of integers."""
+    return tensor.meta.spec.dtype in _INTEGERS and tensor.meta.cls is torch.Tensor
+
+
 def is_one_integer(tensor: TensorValue) -> bool:
     """Whether a tensor surely holds one integer."""
     spec = tensor.meta.spec
@@ -86,11 +91,11 @@ def is_taken_as_number(tx: Context, tensor: TensorValue) -> bool:
     return not tensor.meta.spec.sizes and tensor.content is None and take_out(tx, tensor) is not None
 
 
-def list_of(tx: Context, tensor: TensorValue) -> Value | None:
+def list_of(tx: Context, tensor: TensorValue) -> ListValue | None:
     """``tensor.tolist()`` of a few integers; None for other tensors. From then on their number is known, as that of a
     loop's rounds is."""
     spec = tensor.meta.spec
-    if spec.dtype not in _INTEGERS or not spec.sizes or tensor.meta.cls is not torch.Tensor:
+    if not holds_integers(tensor) or not spec.sizes:
         return None
     if not _is_short(tx, spec.sizes):
         return None

@@ -26,8 +26,10 @@ from torch.fx import Node
 from dynamo_capture.graph.graph_builder import GraphInput, GraphOutput
 from dynamo_capture.values import TensorValue
 from dynamo_capture.values.base import Context
+from dynamo_capture.values.containers.late_sequences import NumberList
 from fx_interface.signature import InputKind
 from fx_interface.source import Source
+from fx_interface.tensor_spec import TensorSpec
 
 MOST_ELEMENTS = 16
 MOST_DECISIVE = 1024
@@ -38,12 +40,14 @@ _FLOATS = (torch.float32, torch.float64, torch.bfloat16, torch.float16)
 
 class State:
     """What one trace relies on of its inputs' contents, by their sources. ``asked``: nodes of tensors whose numbers the
-    program has taken out, or has tried to; ``doubted``: those whose truth it has asked for in vain."""
+    program has taken out, or has tried to; ``doubted``: those whose truth it has asked for in vain; ``unread``:
+    lists of numbers that nothing has asked for yet."""
 
     def __init__(self) -> None:
         self.relied: dict[Source, Any] = {}
         self.asked: list[Node] = []
         self.doubted: list[Node] = []
+        self.unread: list[NumberList] = []
 
     def rely(self, tx: Context, tensor: TensorValue, sizes: bool = True) -> None:
         """What the trace does depends on a tensor's content: on the inputs and ``sizes`` that it follows from."""
@@ -88,6 +92,8 @@ def _origins(
         if item is not None and item.kind is not InputKind.SYMBOL:
             if item.kind is InputKind.PARAMETER or not _is_readable(item.example, dtypes, most):
                 return None
+            if not isinstance(item.spec, TensorSpec) or not item.spec.is_static:
+                return None  # now more numbers and now fewer: a version would be one call's
             found.append(item.source)
         pending.extend(one for one in current.all_input_nodes if one not in known)
         known.update(current.all_input_nodes)

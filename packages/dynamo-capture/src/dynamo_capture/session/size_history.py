@@ -1,0 +1,137 @@
+"""What the inputs of one code looked like in earlier calls, and what is known to vary of them."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Mapping
+from dataclasses import field
+from types import CodeType, FunctionType
+from typing import Literal, TypeAlias
+
+from fx_interface.errors import UserLocation
+from fx_interface.python_runtime.quick_dataclasses import dataclass
+
+MANY = 4
+"""So many different values of an integer show that it may be anything, 0, 1 and negative ones included."""
+
+
+Varies: TypeAlias = tuple[int | None, ...] | Literal["integer", "size", "all"]
+Varying: TypeAlias = dict[str, Varies]
+"""What varies of what a resume function takes, by the texts of sources that begin with its parameters: a tensor's
+sizes, None for one that differs, an integer, one that sizes are made of, or all that is in an object."""
+
+
+_SOME_SIZES = (2, 3)
+"""Two sizes: an integer that has had two values is a symbol, and a size if none of them was less than 2."""
+
+
+@dataclass(slots=True)
+class SizeHistory:
+    """What one code's inputs looked like before, by the source's text. Mutable; lives as long as the code's cache."""
+
+    sizes: dict[str, tuple[int | None, ...]] = field(default_factory=dict)
+    strides: dict[str, tuple[int | None, ...]] = field(default_factory=dict)
+    integers: dict[str, set[int]] = field(default_factory=dict)
+    open_integers: set[str] = field(default_factory=set)
+    floats: dict[str, float | None] = field(default_factory=dict)
+    rounds: dict[str, set[int]] = field(default_factory=dict)
+    known: dict[str, set[str]] = field(default_factory=dict)
+    contents: dict[str, set[str]] = field(default_factory=dict)
+    all_open: set[str] = field(default_factory=set)
+    readers: dict[str, dict[int, list[CodeType]]] = field(default_factory=dict)
+    decisive: dict[str, UserLocation | None] = field(default_factory=dict)
+    useless: set[str] = field(default_factory=set)
+    modes_apart: str | None = None
+    exhausted: set[UserLocation] = field(default_factory=set)
+    functions: dict[str, tuple[weakref.ref[FunctionType], CodeType] | None] = field(default_factory=dict)
+
+    def record_sizes(self, key: str, sizes: tuple[int, ...]) -> tuple[int | None, ...]:
+        """Remember these sizes; None stands for a size that has differed."""
+        return _merge(self.sizes, key, sizes)
+
+    def record_strides(self, key: str, strides: tuple[int, ...]) -> tuple[int | None, ...]:
+        """Remember these strides; None stands for one that has differed."""
+        return _merge(self.strides, key, strides)
+
+    def is_open(self, key: str) -> bool:
+        """Whether this is part of what is known to have other sizes in each call."""
+        return bool(self.all_open) and any(
+            key == one or key.startswith((f"{one}[", f"{one}.")) for one in self.all_open
+        )
+
+    def varying(self, key: str) -> Varies | None:
+        """What is known to vary of this; None: nothing."""
+        if self.is_open(key):
+            return "all"
+        if key in self.open_integers:
+            return "integer"
+        sizes = self.sizes.get(key, ())
+        return sizes if None in sizes else None
+
+    def hand_down(self, known: Varying, parameters: Mapping[str, str]) -> None:
+        """What is known to vary of a resume function's ``parameters``, which are read from sources of these texts, as
+        those of other functions may have been."""
+        self.all_open.difference_update(parameters.values())
+        self.open_integers.difference_update(parameters.values())
+        for name, what in known.items():
+            parameter = next((one for one in parameters if name == one or name.startswith(f"{one}[")), None)
+            if parameter is None:
+                continue
+            key = parameters[parameter] + name[len(parameter) :]
+            if what == "all":
+                self.all_open.add(key)
+            elif what == "integer":
+                self.open_integers.add(key)
+            elif what == "size":
+                self.integers.setdefault(key, set()).update(_SOME_SIZES)
+            else:
+                before = self.sizes.get(key, what)
+                open_dims = zip(what, before if len(before) == len(what) else what, strict=True)
+                self.sizes[key] = tuple(None if other is None else size for size, other in open_dims)
+
+    def record_integer(self, key: str, value: int) -> int:
+        """Remember this integer; how many different ones there have been, as far as it matters."""
+        known = self.integers.setdefault(key, set())
+        if len(known) < MANY:
+            known.add(value)
+        return len(known)
+
+    def least_integer(self, key: str) -> int:
+        """The least of the integers that were remembered."""
+        return min(self.integers[key])
+
+    def record_float(self, key: str, value: float) -> bool:
+        """Remember this float; True if it has differed."""
+        known = self.floats.setdefault(key, value)
+        if known is not None and known.hex() != value.hex():
+            self.floats[key] = None
+        return self.floats[key] is None
+
+    def record_rounds(self, key: str, taken: int) -> None:
+        """Remember how many items of an iterator were read ahead."""
+        self.rounds.setdefault(key, set()).add(taken)
+
+    def record_known(self, key: str, value: float) -> int:
+        """Remember that code is compiled for this value; for how many it has been."""
+        values = self.known.setdefault(key, set())
+        values.add(repr(value))
+        return len(values)
+
+    def record_function(self, key: str, function: FunctionType) -> bool:
+        """Remember this function; True if there have been others with the same code."""
+        known = self.functions.setdefault(key, (weakref.ref(function), function.__code__))
+        if known is not None and known[0]() is not function and known[1] is function.__code__:
+            self.functions[key] = None
+        return self.functions[key] is None
+
+
+def _merge(
+    table: dict[str, tuple[int | None, ...]], key: str, found: tuple[int, ...]
+) -> tuple[int | None, ...]:
+    known = table.get(key)
+    if known is None or len(known) != len(found):
+        merged: tuple[int | None, ...] = found
+    else:
+        merged = tuple(a if a == b else None for a, b in zip(known, found, strict=True))
+    table[key] = merged
+    return merged
