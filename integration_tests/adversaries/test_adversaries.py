@@ -27,6 +27,9 @@ RUNS: tuple[tuple[str, int, str], ...] = (
     ("gradient_nodes", 300, "eager"),
     ("gradient_nodes", 150, "aot_eager"),
     ("gradient_values", 500, "aot_eager"),
+    ("second_backwards", 60, "eager"),
+    ("second_backwards", 500, "aot_eager"),
+    ("second_backwards", 10, "inductor"),
     ("training", 60, "eager"),
     ("training", 60, "aot_eager"),
 )

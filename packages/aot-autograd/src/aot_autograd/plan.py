@@ -5,6 +5,7 @@ Frozen records only, so that a plan can be stored as JSON (``plan_json.py``) and
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import torch
@@ -123,6 +124,8 @@ class SavedOutput:
 
 
 SavedSource: TypeAlias = SavedInput | SavedOutput
+Region: TypeAlias = tuple[int, int]
+"""A part of a backward: from graph results to the program's inputs, as bits by their numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,8 +154,10 @@ class BackwardPlan:
     itself, for good; ``singular``: sets of tangents that may make NaN of zeros, if none of a set arrives; ``effects``:
     sets of tangents of which one must arrive for operators to run of which nothing is known; ``partly``: inputs that
     autograd reaches from some results or from none, each with these graph results; ``read``: graph results that
-    torch's derivative formulas compute with; ``frees``: for each tangent those (by position) whose results eager
-    refuses to differentiate after a backward of its result, which has let go of what they need too.
+    torch's derivative formulas compute with; ``saving``: where in eager's graph a node has saved something, to inputs
+    and, by numbers behind those of the inputs, to the results that ``earlier_results`` lists;
+    ``reading``: where the backward graph computes with something else than arriving gradients; ``saved_specs``: of
+    each saved value.
     """
 
     symbols: tuple[int, ...]
@@ -171,7 +176,14 @@ class BackwardPlan:
     effects: tuple[tuple[int, ...], ...] = ()
     partly: tuple[tuple[int, tuple[int, ...]], ...] = ()
     read: tuple[int, ...] = ()
-    frees: tuple[tuple[int, ...], ...] = ()
+    saving: tuple[Region, ...] = ()
+    reading: tuple[Region, ...] = ()
+    saved_specs: tuple[TensorSpec, ...] = ()
+
+
+def earlier_results(between: Sequence[tuple[int, Sequence[int]]]) -> tuple[int, ...]:
+    """All results that others are computed from, by their numbers in ``BackwardPlan.between``."""
+    return tuple(sorted({index for _, earlier in between for index in earlier}))
 
 
 @dataclass(frozen=True, slots=True)

@@ -244,3 +244,28 @@ def test_a_backward_that_returns_too_few_gradients_raises_when_it_runs():
         said.append(str(caught.value))
     assert said[0] == said[1]
     assert torch.equal(compiled(torch.ones(3)), program(torch.ones(3)))
+
+
+class Keeping(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.x = x
+        return x * x
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient * ctx.x * 2
+
+
+def test_what_a_context_keeps_is_not_saved():
+    found = []
+    fast = optimize(lambda graph_module, _: graph_module.forward, fullgraph=True)
+    for run in (Keeping.apply, fast(lambda x: Keeping.apply(x))):
+        x = given()
+        result = run(x)
+        result.sum().backward()
+        with torch.no_grad():
+            x.add_(1)
+        result.sum().backward()
+        found.append(x.grad)
+    assert torch.equal(*found)

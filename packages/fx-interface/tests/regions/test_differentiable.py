@@ -94,3 +94,17 @@ def test_without_zeros_a_backward_that_gets_nothing_is_not_run() -> None:
     (y,) = differentiable(forward, backward, x, results=1, materialize=False)
     Nothing.apply(y).sum().backward()  # type: ignore[no-untyped-call]
     assert x.grad is None
+
+
+def test_what_autograd_does_not_save_is_read_as_often_as_wanted() -> None:
+    for saved, refused in ((None, True), (1, True), (0, False)):
+        x = torch.ones(3, requires_grad=True)
+        (y,) = differentiable(
+            lambda x: (x * 2, x.clone()), lambda gradient, x: (gradient * x,), x, results=1, saved=saved
+        )
+        y.sum().backward()
+        if refused:
+            with pytest.raises(RuntimeError, match="second time"):
+                y.sum().backward()
+        else:
+            y.sum().backward()

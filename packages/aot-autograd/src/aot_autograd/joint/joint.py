@@ -15,9 +15,10 @@ from aot_autograd.functionalization.plain_formulas import dividing_single_factor
 from aot_autograd.functionalization.symbolic_composites import symbolic_composites
 from aot_autograd.joint.as_strided_bounds import check_reach, places_named
 from aot_autograd.joint.backward_effects import without_writes
+from aot_autograd.joint.gradient_layouts import in_layout_of, tangent_spec
 from aot_autograd.joint.input_changes import forms_of, versions_of
-from aot_autograd.plan import FormOfInput, MutatedInput, Tangent
-from aot_autograd.recording.ancestry import ancestry, partly_reached
+from aot_autograd.plan import FormOfInput, MutatedInput, Region, Tangent, earlier_results
+from aot_autograd.recording.ancestry import ancestry, partly_reached, saving_regions
 from aot_autograd.recording.content_queries import OpenQuestion, Questions
 from aot_autograd.recording.graphs import random_calls
 from aot_autograd.recording.record import Recorder
@@ -31,7 +32,7 @@ from fx_interface.operators import OperatorLibrary
 from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.signature import InputDecl, InputKind
 from fx_interface.symbols import Expr, ShapeEnv
-from fx_interface.tensor_spec import SymSpec, TensorSpec, contiguous_strides
+from fx_interface.tensor_spec import SymSpec, TensorSpec
 from fx_interface.torch_internals.modes import restored
 
 aten = torch.ops.aten
@@ -52,7 +53,7 @@ _SECOND_TIME: Final = "Trying to backward through the graph a second time"
 class Joint:
     """What was recorded. ``inputs`` holds a value for each tensor input, None for the others; ``decomposed``: with a
     table of decompositions; ``versions_of_inputs`` and ``placed`` are the plan's; ``between``,
-    ``leaves``, ``cut``, ``released`` and ``partly`` are the backward plan's."""
+    ``leaves``, ``cut``, ``released``, ``partly`` and ``saving`` are the backward plan's."""
 
     trace: Trace
     declared: Sequence[InputDecl]
@@ -70,6 +71,7 @@ class Joint:
     cut: tuple[int, ...] = ()
     released: tuple[int, ...] = ()
     partly: tuple[tuple[int, tuple[int, ...]], ...] = ()
+    saving: tuple[Region, ...] = ()
     tangents: list[tuple[Value, Tangent]] = field(default_factory=list)
     gradients: list[tuple[int, Value]] = field(default_factory=list)
 
@@ -246,14 +248,16 @@ def _record_backward(joint: Joint, arguments: _Arguments, handler: Handler) -> N
             or index in joint.leaves
         ):
             continue
-        spec = _tangent_spec(tensor.value.spec)
+        spec = tangent_spec(tensor.value.spec)
         value = trace.recorder.input(f"tangent_{index}", spec)
         outputs.append(_Differentiated(tensor, trace.fresh(value), value, Tangent(index, spec)))
     leaves = list(arguments.leaves.items())
     joint.tangents = [(output.value, output.declared) for output in outputs]
     if not outputs or not leaves:
         return
-    joint.partly = partly_reached({o.declared.graph_index: o.tensor for o in outputs}, arguments.leaves)
+    results = {output.declared.graph_index: output.tensor for output in outputs}
+    joint.partly = partly_reached(results, arguments.leaves)
+    joint.saving = saving_regions(results, arguments.leaves | _earlier(joint))
     with (
         TraceMode(trace, handler),
         torch.autograd.set_multithreading_enabled(False),
@@ -267,7 +271,7 @@ def _record_backward(joint: Joint, arguments: _Arguments, handler: Handler) -> N
     for (index, _), gradient in zip(leaves, gradients, strict=True):
         if gradient is not None:
             value = values_of(trace, gradient)
-            joint.gradients.append((index, _in_layout_of(trace.recorder, joint.inputs[index], value)))
+            joint.gradients.append((index, in_layout_of(trace.recorder, joint.inputs[index], value)))
     followed = {m.input_index for m in joint.mutated if m.differentiable} | {
         f.input_index for f in joint.forms
     }
@@ -322,6 +326,16 @@ def _run_engine(outputs: list[_Differentiated], leaves: tuple[TracedTensor, ...]
     )
 
 
+def _earlier(joint: Joint) -> dict[int, torch.Tensor]:
+    """The results that others are computed from, numbered behind the inputs."""
+    found: dict[int, torch.Tensor] = {}
+    for number, index in enumerate(earlier_results(joint.between), len(joint.inputs)):
+        tensor = joint.results.views[-1 - index] if index < 0 else joint.results.graph[index].tensor
+        assert tensor is not None, "others are computed from it"
+        found[number] = tensor
+    return found
+
+
 def _record_ancestry(joint: Joint) -> None:
     """Which results are leaves that the program made, and which others results are computed from; inputs that the
     program has given another history count as results.
@@ -351,14 +365,6 @@ def _record_ancestry(joint: Joint) -> None:
         )
 
 
-def _in_layout_of(recorder: Recorder, given: Value | None, gradient: Value) -> Value:
-    """A gradient laid out as its tensor: torch would copy it into that layout when it is accumulated."""
-    assert given is not None
-    if gradient.spec is given.spec or not given.spec.is_contiguous or gradient.spec.is_contiguous:
-        return gradient
-    return recorder.call(aten.clone.default, (gradient,), {"memory_format": torch.contiguous_format})
-
-
 def _check_random_numbers(joint: Joint) -> None:
     """A backward that draws again what its forward drew, as checkpointing does, would need the state of back then."""
     if random_calls(joint.trace.recorder.values, backward=True):
@@ -371,23 +377,3 @@ def _check_inference(joint: Joint) -> None:
         raise UnsupportedProgramError(
             "AOT116", "the program turns gradients on by itself and returns a result that requires grad"
         )
-
-
-def _tangent_spec(spec: TensorSpec) -> TensorSpec:
-    """The layout that a gradient is expected in: the result's own if it is dense, else row-major."""
-    pairs = sorted(
-        ((stride, size) for stride, size in zip(spec.strides, spec.sizes, strict=True) if size != 1),
-        key=lambda pair: str(pair[0]) if isinstance(pair[0], Expr) else "",
-    )
-    if spec.is_contiguous or (all(isinstance(n, int) for pair in pairs for n in pair) and _is_dense(pairs)):
-        return spec
-    return TensorSpec(spec.sizes, contiguous_strides(spec.sizes), spec.dtype, spec.device)
-
-
-def _is_dense(pairs: list[tuple[Any, Any]]) -> bool:
-    expected = 1
-    for stride, size in sorted(pairs):
-        if stride != expected:
-            return False
-        expected *= size
-    return True

@@ -9,11 +9,11 @@ import torch
 from torch.fx import GraphModule
 
 from aot_autograd.joint.backward_effects import opaque_sets
+from aot_autograd.joint.backward_reads import groups_of, needed_by, reading_regions, tangents_under
 from aot_autograd.joint.joint import Joint
 from aot_autograd.joint.recomputation import repeat_of
 from aot_autograd.partition import Partitioner
-from aot_autograd.plan import Apart, BackwardPlan, JointPlan, SavedInput, SavedOutput, SavedSource, Tangent
-from aot_autograd.recording.ancestry import freed_together
+from aot_autograd.plan import Apart, BackwardPlan, JointPlan, SavedInput, SavedOutput, SavedSource
 from aot_autograd.recording.graphs import (
     Births,
     GraphInput,
@@ -237,8 +237,8 @@ def _backward(
     inputs += [GraphInput(v, f"tangent_{i}", InputKind.TANGENT, v.spec) for i, (v, _) in enumerate(tangents)]
     results, origin = _gradient_results(joint, inputs)
     graph = build_graph(inputs, results, trace.env, keep)
-    under = _tangents_under(live, [value for value, _ in tangents])
-    groups = _groups(live, under, len(tangents))
+    under = tangents_under(live, [value for value, _ in tangents])
+    groups = groups_of(live, under, len(tangents))
     plan = BackwardPlan(
         symbols=tuple(numbers.index(atom) for atom in needed),
         saved=tuple(saved),
@@ -247,7 +247,7 @@ def _backward(
         gradient_from=tuple(origin),
         depends=tuple(tuple(sorted(under.get(value.number, ()))) for value in gradients),
         groups=groups,
-        needed_by=_needed_by(live, under, groups, bindings) if groups else (),
+        needed_by=needed_by(live, under, groups, bindings) if groups else (),
         between=joint.between,
         leaves=joint.leaves,
         cut=joint.cut,
@@ -256,15 +256,11 @@ def _backward(
         singular=singular(live, under, len(tangents)),
         effects=opaque_sets(live, under) if len(tangents) > 1 else (),
         read=_read(joint, gradients),
-        frees=freed_together([_result_of(joint, tangent) for _, tangent in tangents]),
+        saving=joint.saving,
+        reading=reading_regions(live, tangents, joint.gradients),
+        saved_specs=tuple(value.spec for value in bindings),
     )
     return graph, plan, extra
-
-
-def _result_of(joint: Joint, tangent: Tangent) -> torch.Tensor:
-    found: torch.Tensor | None = joint.results.graph[tangent.graph_index].tensor
-    assert found is not None, "a gradient arrives at a tensor"
-    return found
 
 
 def _read(joint: Joint, gradients: list[Value]) -> tuple[int, ...]:
@@ -284,40 +280,6 @@ def _check_births(live: list[Value], births: Mapping[Symbol, Value]) -> None:
             raise UnsupportedProgramError(
                 "AOT118", f"the size of {value.op}'s result, in a backward, depends on data"
             )
-
-
-def _tangents_under(live: list[Value], tangents: list[Value]) -> dict[int, frozenset[int]]:
-    """For each value (by number) the positions of the tangents that it is computed from."""
-    under: dict[int, frozenset[int]] = {value.number: frozenset([i]) for i, value in enumerate(tangents)}
-    nothing: frozenset[int] = frozenset()
-    for value in live:
-        if value.number not in under:
-            under[value.number] = nothing.union(*(under.get(o.number, nothing) for o in operands(value)))
-    return under
-
-
-def _groups(live: list[Value], under: Mapping[int, frozenset[int]], count: int) -> tuple[int, ...]:
-    """The tangents' groups, named by their least member: a call that takes gradients of several tangents and something
-    of the forward joins them. Nothing where all are one."""
-    group = list(range(count))
-    for value in live:
-        together = sorted({group[i] for i in under[value.number]})
-        if len(together) > 1 and not all(under.get(operand.number) for operand in operands(value)):
-            group = [together[0] if number in together else number for number in group]
-    return tuple(group) if len(set(group)) > 1 else ()
-
-
-def _needed_by(
-    live: list[Value], under: Mapping[int, frozenset[int]], groups: tuple[int, ...], saved: list[Value]
-) -> tuple[tuple[int, ...], ...]:
-    """For each saved value the groups of the tangents that something is computed from together with it. What is
-    computed from a tangent is nothing where that does not arrive, whatever is done with it."""
-    users: dict[int, set[int]] = {}
-    for value in reversed(live):
-        mine = {groups[i] for i in under[value.number]} or users.get(value.number, set())
-        for operand in operands(value):
-            users.setdefault(operand.number, set()).update(mine)
-    return tuple(tuple(sorted(users.get(value.number, ()))) for value in saved)
 
 
 def _bound_values(joint: Joint, kept: Any) -> dict[int, Value]:

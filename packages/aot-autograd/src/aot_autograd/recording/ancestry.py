@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import torch
+
+from aot_autograd.plan import Region
 
 
 def ancestry(results: Mapping[int, torch.Tensor]) -> tuple[tuple[int, tuple[int, ...]], ...]:
@@ -48,30 +50,45 @@ def partly_reached(
     return tuple(found)
 
 
-def freed_together(results: Sequence[torch.Tensor]) -> tuple[tuple[int, ...], ...]:
-    """For each result (by position) those that share a node with it which may have saved a tensor, and which lets go of
-    it in a backward of either: itself among them, or none where nothing is saved for it."""
-    masks: dict[Any, int] = {}
-    for position, tensor in enumerate(results):
+def saving_regions(
+    results: Mapping[int, torch.Tensor], targets: Mapping[int, torch.Tensor]
+) -> tuple[Region, ...]:
+    """The largest regions of autograd's graph in which one node has saved something: the results that lead to it, and
+    the targets (leaves, and results in the midst of the graph) that it leads to, both by number.
+
+    A backward of some results for some targets runs the nodes whose regions hold one of those and one of these; it is
+    refused where one of them has let go of what it saved. A region that is part of another one tells nothing more:
+    wherever its node runs, the other one's does.
+    """
+    leading: dict[Any, int] = {}
+    for number, tensor in results.items():
         if tensor.grad_fn is not None:
-            masks[tensor.grad_fn] = masks.get(tensor.grad_fn, 0) | 1 << position
-    shared: set[int] = set()
-    for node in _from_results_on(list(masks)):
-        mask = masks[node]
-        if _may_save(node):
-            shared.add(mask)
+            leading[tensor.grad_fn] = leading.get(tensor.grad_fn, 0) | 1 << number
+    order = _from_results_on(list(leading))
+    for node in order:
         for following, _ in node.next_functions:
             if following is not None:
-                masks[following] = masks.get(following, 0) | mask
-    together = [0] * len(results)
-    for mask in shared:
-        for position in _positions(mask):
-            together[position] |= mask
-    return tuple([_positions(mask) for mask in together])
+                leading[following] = leading.get(following, 0) | leading[node]
+    places: dict[Any, int] = {}
+    for number, target in targets.items():
+        places[_place(target)] = places.get(_place(target), 0) | 1 << number
+    behind: dict[Any, int] = {}
+    for node in reversed(order):
+        behind[node] = places.get(id(getattr(node, "variable", None)), 0)
+        for following, place in node.next_functions:
+            behind[node] |= behind.get(following, 0) | places.get((following, place), 0)
+    return largest((leading[node], behind[node]) for node in order if behind[node] and _saves(node))
 
 
-def _positions(mask: int) -> tuple[int, ...]:
-    return tuple([position for position in range(mask.bit_length()) if mask >> position & 1])
+def largest(regions: Iterable[Region]) -> tuple[Region, ...]:
+    """Those that are no part of another one."""
+    found: list[Region] = []
+    for results, inputs in sorted(
+        set(regions), key=lambda one: (-one[0].bit_count(), -one[1].bit_count(), one)
+    ):
+        if not any(results | more == more and inputs | further == further for more, further in found):
+            found.append((results, inputs))
+    return tuple(found)
 
 
 def _from_results_on(roots: list[Any]) -> list[Any]:
@@ -90,20 +107,26 @@ def _from_results_on(roots: list[Any]) -> list[Any]:
     return order[::-1]
 
 
-def _may_save(node: Any) -> bool:
-    """Whether a node saves tensors. That of a function written in Python tells whether it has, until it has let go."""
+def _saves(node: Any) -> bool:
+    """Whether a node has saved tensors. Of a node for lists torch tells nothing."""
     kind: Any = type(node)
-    if not hasattr(kind, "_raw_saved_tensors"):
-        return _saves(kind)
     try:
-        return bool(node._raw_saved_tensors)
-    except RuntimeError:
+        if hasattr(kind, "_raw_saved_tensors"):  # a function written in Python
+            return bool(node._raw_saved_tensors)
+        return any(_holds(getattr(node, name)) for name in _slots(kind)) or node.name().startswith("Foreach")
+    except RuntimeError:  # the program itself has differentiated it
         return True
 
 
+def _holds(slot: Any) -> bool:
+    if isinstance(slot, tuple | list):
+        return any(map(_holds, slot))
+    return not hasattr(slot, "data") or slot.data is not None
+
+
 @functools.cache
-def _saves(kind: Any) -> bool:
-    return any(name.startswith("_raw_saved_") for name in dir(kind))
+def _slots(kind: Any) -> tuple[str, ...]:
+    return tuple(name for name in dir(kind) if name.startswith("_raw_saved_"))
 
 
 def _place(tensor: torch.Tensor) -> Any:

@@ -12,10 +12,11 @@ from typing import Any
 
 import torch
 
-from aot_autograd.plan import BackwardPlan, JointPlan, SavedInput
+from aot_autograd.plan import BackwardPlan, JointPlan, SavedInput, earlier_results
 from aot_autograd.runtime.double_backward.second_derivatives import Program, Repetition
 from aot_autograd.runtime.gradients.backward import Backward
 from aot_autograd.runtime.gradients.between_results import Given, linking
+from aot_autograd.runtime.gradients.saved_values import Choice
 from aot_autograd.runtime.hooks.chosen_tensors import Reach, chooses
 from aot_autograd.runtime.hooks.partially_used_inputs import PartlyReached, led_to
 from aot_autograd.runtime.hooks.result_hooks import prepare_hooks
@@ -49,7 +50,13 @@ def training_function(
     dirty = sum(m.differentiable for m in plan.mutated)
     read = reader(plan, backward_plan)
     compute = Backward(plan, backward_plan, backward, repetition)
-    reach = Reach(backward_plan.gradient_of, led_to(plan, backward_plan), _places_of_gradients(plan))
+    numbers = enumerate(earlier_results(backward_plan.between), plan.inputs)
+    reach = Reach(
+        backward_plan.gradient_of,
+        led_to(plan, backward_plan),
+        _places_of_gradients(plan),
+        {index: number for number, index in numbers},
+    )
     methods = {
         "result_again": staticmethod(_result_again_method(repetition, read, dirty)),
         "forward": staticmethod(_forward_method(plan, backward_plan, forward, repetition)),
@@ -59,11 +66,15 @@ def training_function(
     function: Any = type("CompiledFunction", (torch.autograd.Function,), methods)
     # The layer that Function.apply adds serves function transforms only and costs as much as a small operator.
     apply = super(torch.autograd.Function, function).apply
-    link = linking(plan, backward_plan, repetition, read) if _is_linked(backward_plan) else None
+    link = (
+        linking(plan, backward_plan, repetition, read, compute.collector, reach)
+        if _is_linked(backward_plan)
+        else None
+    )
     cut = backward_plan.cut
     first = dirty + plan.differentiable[0] if plan.differentiable else 0
     hooked = _sharing_a_node(plan, backward_plan)
-    partly = PartlyReached(plan, backward_plan, methods, compute)
+    partly = PartlyReached(plan, backward_plan, methods, _computing_chosen(compute, reach))
     read_results = repetition.read
     watching = bool(read_results.unsaved)
     if make is None and link is None and not (dirty or cut or hooked or partly.inputs or watching):
@@ -187,7 +198,7 @@ def _places_of_gradients(plan: JointPlan) -> list[int]:
 def _with_hooks_guarded(
     plan: JointPlan,
     backward_plan: BackwardPlan,
-    compute: Callable[[Any, Sequence[Any], bool], Any],
+    compute: Backward,
     reach: Reach,
 ) -> Callable[..., Any]:
     """The backward, which looks after the hooks of inputs where not every result has a gradient, and in one of chosen
@@ -198,21 +209,35 @@ def _with_hooks_guarded(
     def method(ctx: Any, *grads: Any) -> Any:
         if chooses():
             arrived, unwanted = reach.reached(ctx, grads)
-            gradients = list(of_those(ctx, arrived))
+            if not unwanted:  # all else leads to one of the inputs
+                return of_those(ctx, arrived, None)
+            gradients = list(of_those(ctx, arrived, Choice(reach.targets(ctx, unwanted), grads)))
             for index in unwanted:
                 gradients[index] = None
             return tuple(gradients)
-        return of_those(ctx, grads)
+        return of_those(ctx, grads, None)
 
-    def of_those(ctx: Any, grads: Sequence[Any]) -> Any:
+    def of_those(ctx: Any, grads: Sequence[Any], choice: Choice | None) -> Any:
         for place in expected:
             if grads[place] is None:
-                gradients = compute(ctx, grads, False)
+                gradients = compute(ctx, grads, False, choice)
                 absent = [i for i, places in leading.items() if all(grads[place] is None for place in places)]
                 if absent:
                     guard_hooks(ctx, absent, _inputs_at_hand(ctx, grads))
                 return gradients
-        return compute(ctx, grads, True)
+        return compute(ctx, grads, True, choice)
+
+    return method
+
+
+def _computing_chosen(compute: Backward, reach: Reach) -> Callable[[Any, Sequence[Any]], Sequence[Any]]:
+    """The compiled backward with gradients that have arrived before all have."""
+
+    def method(ctx: Any, grads: Sequence[Any]) -> Sequence[Any]:
+        if chooses():
+            arrived, unwanted = reach.reached(ctx, grads)
+            return compute(ctx, arrived, False, Choice(reach.targets(ctx, unwanted), grads))
+        return compute(ctx, grads)
 
     return method
 
@@ -222,7 +247,7 @@ def _inputs_at_hand(ctx: Any, grads: Sequence[Any]) -> list[Any]:
     alive: list[Any] = ctx.remembered.alive()
     later: Kept | None = getattr(ctx, "later", None)
     if later is not None:
-        return [*alive, *later.saved]
+        return [*alive, *(later.saved or ())]
     if ctx.kept is None or all(gradient is None for gradient in grads):
         return alive
     with suppress(RuntimeError):  # one of them was overwritten

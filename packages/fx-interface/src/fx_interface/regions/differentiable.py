@@ -28,6 +28,9 @@ def _check(call: RegionCall) -> None:
     call.gives(given[:results])
     arriving = tuple(_gradient_spec(spec) for spec in given[:results])
     call.takes(backward, (*arriving, *given[results:]), "the backward sub-graph")
+    saved = call.node.kwargs.get("saved")
+    if saved is not None and not (isinstance(saved, int) and 0 <= saved <= len(given) - results):
+        broken("FXI113", call.node, f"saved={saved!r} of {len(given) - results} values for the backward")
     returned = len(results_of(backward))
     if returned > len(call.arguments):
         broken("FXI113", call.node, f"{returned} gradients for {len(call.arguments)} arguments")
@@ -50,17 +53,22 @@ def differentiable(
     materialize: bool = True,
     once: bool = False,
     fails: str = "",
+    saved: int | None = None,
 ) -> Sequence[Any]:
     """The first ``results`` of ``forward(*args)``, differentiated by ``backward``.
 
-    What ``forward`` returns behind them is saved; ``backward`` takes one row-major gradient for each result and what
-    was saved, and returns a gradient or None for each of the first ``args``; the others have none. ``dirty`` are the
+    What ``forward`` returns behind them is for ``backward``, which takes one row-major gradient for each result and
+    this, and returns a gradient or None for each of the first ``args``; the others have none. The first ``saved`` of it
+    (all, if None) autograd saves: hooks see them, a backward is refused where one was overwritten, and a second one
+    where they have been let go of. The rest is kept as it is, as attributes of a context are. ``dirty`` are the
     arguments that ``forward`` writes to, ``non_differentiable`` the results without gradient. Without ``materialize``
     no zeros are made for results that get no gradient, and a backward that gets none at all is not run. ``once``
     forbids second derivatives. ``fails``: what torch's RuntimeError says of the gradients that ``backward`` has
     returned; the sub-graph gives none then.
     """
-    call = _Call(code_of(forward), code_of(backward), results, dirty, non_differentiable, materialize, fails)
+    call = _Call(
+        code_of(forward), code_of(backward), results, dirty, non_differentiable, materialize, fails, saved
+    )
     return _apply_once(call, *args) if once else _apply(call, *args)  # type: ignore[no-any-return]
 
 
@@ -75,6 +83,7 @@ class _Call:
     non_differentiable: tuple[int, ...]
     materialize: bool
     fails: str
+    saved: int | None
 
 
 class _Differentiable(torch.autograd.Function):
@@ -83,11 +92,13 @@ class _Differentiable(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, call: _Call, *args: Any) -> tuple[Any, ...]:
         everything = tuple(call.forward(*args))
-        results, saved = everything[: call.results], everything[call.results :]
+        results, needed = everything[: call.results], everything[call.results :]
         ctx.call = call
-        ctx.places = [isinstance(value, torch.Tensor) for value in saved]
-        ctx.numbers = [value for value in saved if not isinstance(value, torch.Tensor)]
-        ctx.save_for_backward(*[value for value in saved if isinstance(value, torch.Tensor)])
+        count = len(needed) if call.saved is None else call.saved
+        saved = [isinstance(value, torch.Tensor) and place < count for place, value in enumerate(needed)]
+        ctx.places = saved
+        ctx.others = [value for value, is_saved in zip(needed, saved, strict=True) if not is_saved]
+        ctx.save_for_backward(*[value for value, is_saved in zip(needed, saved, strict=True) if is_saved])
         ctx.set_materialize_grads(False)  # ``_gradients`` makes zeros, where they are to be made
         ctx.forms = [_form(result) for result in results] if call.materialize else [None] * call.results
         if call.dirty:
@@ -153,10 +164,11 @@ def _gradients(ctx: Any, gradients: Sequence[Any]) -> tuple[Any, ...]:
     ends = not call.materialize or _derivatives.ended > 0
     if ends and all(gradient is None for gradient in gradients):
         return (None,) * (len(ctx.needs_input_grad))
-    tensors, numbers = iter(ctx.saved_tensors), iter(ctx.numbers)
-    saved = [next(tensors if is_tensor else numbers) for is_tensor in ctx.places]
+    others = iter(ctx.others)
+    tensors = iter(ctx.saved_tensors if any(ctx.places) else ())  # which a second backward is refused
+    needed = [next(tensors if is_saved else others) for is_saved in ctx.places]
     arriving = [_arriving(gradient, form) for gradient, form in zip(gradients, ctx.forms, strict=True)]
-    found = tuple(call.backward(*arriving, *saved))
+    found = tuple(call.backward(*arriving, *needed))
     if call.fails:
         raise RuntimeError(call.fails)
     return (None, *found, *[None] * (len(ctx.needs_input_grad) - 1 - len(found)))

@@ -8,21 +8,21 @@ reached, and where an arriving gradient has another layout than the compiled bac
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
 import torch
 
-from aot_autograd.plan import BackwardPlan, JointPlan, Tangent
+from aot_autograd.plan import BackwardPlan, JointPlan
 from aot_autograd.runtime.double_backward.second_derivatives import Repetition, Run, refuse
 from aot_autograd.runtime.double_backward.unseen import run_unseen
 from aot_autograd.runtime.gradients.between_results import possible
-from aot_autograd.runtime.gradients.incoming_gradients import are_plain, dense, resolved
-from aot_autograd.runtime.saved import RELEASED, collector, collector_in_groups, owned
+from aot_autograd.runtime.gradients.incoming_gradients import are_plain, dense, resolved, tangent_reader
+from aot_autograd.runtime.gradients.saved_values import Choice, Collector
+from aot_autograd.runtime.saved import RELEASED, owned
 from fx_interface.backend import CompiledGraph
 from fx_interface.errors import refuses_layout
-from fx_interface.symbols import Expr, Symbol, evaluate
 from fx_interface.torch_internals.dispatch_mode import operators_are_watched, without_dispatch_modes
 
 _log = logging.getLogger(__name__)
@@ -34,12 +34,13 @@ _DOUBTFUL = (
 
 
 class Backward:
-    """Called with the compiled function's node, the gradients that arrive at its outputs, and whether at all that it
-    was compiled for; gives those of its inputs."""
+    """Called with the compiled function's node, the gradients that arrive at its outputs, whether at all that it was
+    compiled for, and what the backward is for (None: everything); gives those of its inputs."""
 
     __slots__ = (
-        "_arrives", "_collect", "_depends", "_earlier", "_effects", "_graph", "_inputs", "_linked", "_owning",
+        "_arrives", "_depends", "_earlier", "_effects", "_graph", "_inputs", "_linked", "_owning",
         "_passed", "_places", "_positions", "_released", "_repetition", "_singular", "_sized", "_symbols", "_tangents",
+        "collector",
     )  # fmt: skip
 
     def __init__(
@@ -52,11 +53,9 @@ class Backward:
         dirty = [m.graph_index for m in plan.mutated if m.differentiable]
         arrives = {index: position for position, index in enumerate([*dirty, *range(plan.returned)])}
         self._arrives = arrives
-        self._tangents = [(arrives[t.graph_index], _tangent_reader(plan, t)) for t in backward_plan.tangents]
+        self._tangents = [(arrives[t.graph_index], tangent_reader(plan, t)) for t in backward_plan.tangents]
         self._positions = [position for position, _ in self._tangents]
-        self._collect = collector_in_groups(
-            collector(plan, backward_plan), plan, backward_plan, self._positions
-        )
+        self.collector = Collector(plan, backward_plan, self._positions)
         self._symbols = backward_plan.symbols
         first = len(backward_plan.symbols)
         used_again = {-1 - place for place in backward_plan.gradient_from}
@@ -69,7 +68,9 @@ class Backward:
         self._released = [arrives[index] for index in backward_plan.released]
         self._effects, self._singular = backward_plan.effects, backward_plan.singular
 
-    def __call__(self, ctx: Any, grads: Sequence[Any], complete: bool = False) -> Sequence[Any]:
+    def __call__(
+        self, ctx: Any, grads: Sequence[Any], complete: bool = False, choice: Choice | None = None
+    ) -> Sequence[Any]:
         if self._released and any(grads[position] is not None for position in self._released):
             raise RuntimeError(RELEASED)
         plain = are_plain(grads)
@@ -79,9 +80,13 @@ class Backward:
         cuts = _NOTHING_CUT
         if self._linked:
             grads, cuts, run = ctx.given.settle(grads, self._earlier)
+        saved, last, are_true = self.collector(ctx, grads, complete, choice)
         if not complete and all(gradient is None for gradient in grads):  # what follows has gone another way
             return (None,) * self._inputs
-        saved, last = self._collect(ctx, grads, complete)
+        if not are_true:
+            if cuts or not plain or torch.is_grad_enabled():
+                raise RuntimeError(RELEASED)
+            return self._without_saved(ctx, saved, grads, choice)
         if cuts:
             repetition = self._repetition
             run = run or repetition.run(possible(repetition.inputs(ctx, saved)), ctx.remembered.random)
@@ -130,6 +135,15 @@ class Backward:
             if not isinstance(given, str):
                 return self._again(ctx, (), given, grads)
             _log.warning(_DOUBTFUL, given)
+        return gradients
+
+    def _without_saved(
+        self, ctx: Any, others: list[Any], grads: Sequence[Any], choice: Choice | None
+    ) -> Sequence[Any]:
+        """Gradients that do not depend on what is saved, which is gone."""
+        gradients = self._compiled(ctx, others, grads, False, False)
+        if _has_nan(g for i, g in enumerate(gradients) if choice is None or choice.targets >> i & 1):
+            raise RuntimeError(RELEASED)  # zeros times what stands in for what is gone
         return gradients
 
     def _compiled(
@@ -188,26 +202,5 @@ class Backward:
         return any(all(missing[number] for number in numbers) for numbers in sets)
 
 
-def _has_nan(gradients: Sequence[torch.Tensor | None]) -> bool:
+def _has_nan(gradients: Iterable[torch.Tensor | None]) -> bool:
     return any(gradient is not None and bool(gradient.isnan().any()) for gradient in gradients)
-
-
-def _tangent_reader(plan: JointPlan, tangent: Tangent) -> Callable[[Any, Sequence[int]], torch.Tensor]:
-    """What turns an arriving gradient (or None) into the tensor that the backward graph expects."""
-    spec = tangent.spec
-    names = [Symbol(name) for name, _ in (*plan.symbols, *plan.born)]
-    contiguous = spec.is_contiguous
-
-    def read(gradient: torch.Tensor | None, sizes: Sequence[int]) -> torch.Tensor:
-        if contiguous and gradient is not None and gradient.is_contiguous():
-            return gradient
-        known = dict(zip(names, sizes, strict=True))
-        shape = [evaluate(n, known) if isinstance(n, Expr) else n for n in spec.sizes]
-        strides = [evaluate(n, known) if isinstance(n, Expr) else n for n in spec.strides]
-        if gradient is None:
-            return torch.empty_strided(shape, strides, dtype=spec.dtype, device=spec.device).zero_()
-        if gradient.stride() == tuple(strides):
-            return gradient
-        return torch.empty_strided(shape, strides, dtype=spec.dtype, device=spec.device).copy_(gradient)
-
-    return read

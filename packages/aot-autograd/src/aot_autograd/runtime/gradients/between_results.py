@@ -31,7 +31,8 @@ import torch
 from aot_autograd.plan import BackwardPlan, JointPlan
 from aot_autograd.runtime.double_backward.read_results import replacing
 from aot_autograd.runtime.double_backward.second_derivatives import Repetition, Run
-from aot_autograd.runtime.hooks.chosen_tensors import chooses, edges_of_inputs, leads_on
+from aot_autograd.runtime.gradients.saved_values import Collector
+from aot_autograd.runtime.hooks.chosen_tensors import Reach, chooses, edges_of_inputs, leads_on
 from aot_autograd.runtime.hooks.watched_results import Watched
 from aot_autograd.runtime.results import view_maker
 
@@ -113,7 +114,9 @@ class _Link:
     """One result and the earlier ones that it is computed from, by their numbers in ``BackwardPlan.between``, as
     ``under`` has them for each; ``read`` gives what the compiled node has saved."""
 
-    __slots__ = ("_indices", "_leaves", "_read", "_repetition", "_result", "_under")
+    __slots__ = (
+        "_collector", "_indices", "_leaves", "_reach", "_read", "_repetition", "_result", "_under",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -122,7 +125,10 @@ class _Link:
         result: int,
         under: Mapping[int, Sequence[int]],
         leaves: Sequence[int],
+        collector: Collector,
+        reach: Reach,
     ) -> None:
+        self._collector, self._reach = collector, reach
         self._repetition = repetition
         self._read = read
         self._result = result
@@ -135,6 +141,8 @@ class _Link:
         arrives at one of those goes on from there as a whole, as infinite parts would not add up to the same."""
         choosing = chooses()
         if choosing and not any(leads_on(*edge) for edge in edges_of_inputs(node).values()):
+            chosen = [i for i, watched in zip(self._indices, earlier, strict=True) if watched.is_chosen()]
+            self._collector.pass_between(node, self._result, self._reach.earlier(chosen))
             return self._indices  # the compiled backward does not run, and only hands over what arrives at it
         indices = zip(self._indices, earlier, strict=True)
         looked_at = {
@@ -175,7 +183,7 @@ class _Link:
         return [found.get(index) for index in self._indices]
 
     def _repeat(self, node: Any) -> Run:
-        inputs = possible(self._repetition.inputs(node, self._read(node)))
+        inputs = possible(self._repetition.inputs(node, self._collector.inputs(node)))
         return self._repetition.run(inputs, node.remembered.random)
 
 
@@ -206,13 +214,21 @@ has made, by their positions."""
 
 
 def linking(
-    plan: JointPlan, backward_plan: BackwardPlan, repetition: Repetition, read: Callable[[Any], list[Any]]
+    plan: JointPlan,
+    backward_plan: BackwardPlan,
+    repetition: Repetition,
+    read: Callable[[Any], list[Any]],
+    collector: Collector,
+    reach: Reach,
 ) -> Linking:
     """What puts the nodes between the graph's results, where they belong, into autograd's graph; ``read`` gives what
     the compiled function's node has saved."""
     leaves = backward_plan.leaves
     under = dict(backward_plan.between)
-    links = [(i, parts, _Link(repetition, read, i, under, leaves)) for i, parts in backward_plan.between]
+    links = [
+        (i, parts, _Link(repetition, read, i, under, leaves, collector, reach))
+        for i, parts in backward_plan.between
+    ]
     make_view = view_maker(plan)
     written = {m.graph_index: m.input_index for m in plan.mutated if m.differentiable}
     apply: Callable[..., Any] = super(torch.autograd.Function, _Between).apply

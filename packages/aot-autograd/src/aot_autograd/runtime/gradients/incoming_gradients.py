@@ -6,10 +6,14 @@ batch (``is_grads_batched``), or be of a class that dispatches in Python.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import torch
+
+from aot_autograd.plan import JointPlan, Tangent
+from fx_interface.symbols import Expr, Symbol, evaluate
+from fx_interface.tensor_spec import TensorSpec
 
 _STRIDED: Final = torch.strided
 _Tensor: Final = torch.Tensor
@@ -68,3 +72,36 @@ def dense(gradients: Sequence[Any]) -> list[Any]:
 
 def _dense(gradient: torch.Tensor) -> torch.Tensor:
     return gradient.to_dense() if gradient.layout is not torch.strided else gradient
+
+
+def tangent_reader(
+    plan: JointPlan, tangent: Tangent
+) -> Callable[[torch.Tensor | None, Sequence[int]], torch.Tensor]:
+    """What turns an arriving gradient (or None) into the tensor that the backward graph expects."""
+    spec = tangent.spec
+    contiguous = spec.is_contiguous
+
+    def read(gradient: torch.Tensor | None, sizes: Sequence[int]) -> torch.Tensor:
+        if contiguous and gradient is not None and gradient.is_contiguous():
+            return gradient
+        made = new_tensor(spec, known_sizes(plan, sizes))
+        if gradient is None:
+            return made.zero_()
+        return gradient if gradient.stride() == made.stride() else made.copy_(gradient)
+
+    return read
+
+
+def known_sizes(plan: JointPlan, sizes: Sequence[int]) -> dict[Symbol, int]:
+    """The plan's symbols in one call, whose ``sizes`` these are."""
+    names = [Symbol(name) for name, _ in (*plan.symbols, *plan.born)]
+    return dict(zip(names, sizes, strict=True))
+
+
+def new_tensor(spec: TensorSpec, known: Mapping[Symbol, int]) -> torch.Tensor:
+    """A tensor of this form, not filled."""
+    shape, strides = (
+        [evaluate(n, known) if isinstance(n, Expr) else n for n in numbers]
+        for numbers in (spec.sizes, spec.strides)
+    )
+    return torch.empty_strided(shape, strides, dtype=spec.dtype, device=spec.device)

@@ -17,7 +17,7 @@ from __future__ import annotations
 import sys
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, MutableMapping, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import torch
@@ -169,12 +169,18 @@ def _chosen() -> Sequence[Any] | None:
 class Reach:
     """What the outputs of a compiled function's node lead to."""
 
-    __slots__ = ("_leading", "_places")
+    __slots__ = ("_earlier", "_leading", "_places")
 
     def __init__(
-        self, inputs: Sequence[int], partly: Mapping[int, Sequence[int]], places: Sequence[int]
+        self,
+        inputs: Sequence[int],
+        partly: Mapping[int, Sequence[int]],
+        places: Sequence[int],
+        earlier: Mapping[int, int],
     ) -> None:
-        """``inputs``: all that get a gradient; ``partly``: those that only some of the outputs ``places`` lead to."""
+        """``inputs``: all that get a gradient; ``partly``: those that only some of the outputs ``places`` lead to;
+        ``earlier``: results that others are computed from, with the numbers that they have behind the inputs."""
+        self._earlier = earlier
         self._leading = [(index, frozenset(partly.get(index, places))) for index in inputs]
         self._places = places
 
@@ -193,6 +199,15 @@ class Reach:
             None if place in self._places and place not in reached else g for place, g in enumerate(grads)
         ]
         return kept, [index for index, _ in self._leading if index not in wanted]
+
+    def targets(self, node: Any, unwanted: Collection[int]) -> int:
+        """The inputs that get a gradient, but for these, and the earlier results that are chosen, as bits."""
+        inputs = sum(1 << index for index, _ in self._leading if index not in unwanted)
+        return inputs | self.earlier(i for i in self._earlier if node.watched[i].is_chosen())
+
+    def earlier(self, chosen: Iterable[int]) -> int:
+        """These of the earlier results, as bits."""
+        return sum(1 << self._earlier[index] for index in chosen)
 
 
 def edges_of_inputs(node: Any) -> dict[int, Edge]:

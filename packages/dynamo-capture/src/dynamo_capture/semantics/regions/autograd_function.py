@@ -40,7 +40,7 @@ Function = torch.autograd.Function
 class _Call:
     """One call: what it is given, and what is learnt of it. ``again``: it is made in a backward, which is
     recorded at most when it runs; ``outputs`` are all values that the forward returned; ``fails``: what torch says
-    of what the backward returns."""
+    of what the backward returns; ``saved``: how many of the first values that it needs autograd saves, all if None."""
 
     cls: Any
     owner: Value
@@ -50,6 +50,7 @@ class _Call:
     outputs: list[Value] = field(default_factory=list)
     is_tuple: bool = False
     fails: str = ""
+    saved: int | None = 0
 
     @property
     def results(self) -> list[TensorValue]:
@@ -229,6 +230,8 @@ def _trace_backward(tx: Context, call: _Call, forward: Body) -> tuple[Body, list
             body.use(node)
             body.pinned.add(body.parent.use(node))
         body.lift_first(saved)
+        is_plain = len(saved) == sum(isinstance(value, TensorValue) for value in call.ctx.saved)
+        call.saved = len({body.parent.use(node) for node in saved}) if is_plain else None
     items = [tx.force(v) for v in found.items] if isinstance(found, TupleValue) else [found]
     if len(items) < len(call.given) or not all(map(is_none, items[len(call.given) :])):
         call.fails = (
@@ -326,6 +329,7 @@ def _open(tx: Context, call: _Call, forward: Body, backward: Body, gradients: li
         ),
         "materialize": call.ctx.materialize,
         "once": backward.once,
+        "saved": call.saved,
     }
     if call.fails:
         options["fails"] = call.fails

@@ -1,0 +1,42 @@
+"""The layouts of gradients: that in which one arrives, and that in which one is accumulated."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from aot_autograd.recording.record import Recorder
+from aot_autograd.recording.values import Value
+from fx_interface.symbols import Expr
+from fx_interface.tensor_spec import TensorSpec, contiguous_strides
+
+aten = torch.ops.aten
+
+
+def in_layout_of(recorder: Recorder, given: Value | None, gradient: Value) -> Value:
+    """A gradient laid out as its tensor: torch would copy it into that layout when it is accumulated."""
+    assert given is not None
+    if gradient.spec is given.spec or not given.spec.is_contiguous or gradient.spec.is_contiguous:
+        return gradient
+    return recorder.call(aten.clone.default, (gradient,), {"memory_format": torch.contiguous_format})
+
+
+def tangent_spec(spec: TensorSpec) -> TensorSpec:
+    """The layout that a gradient is expected in: the result's own if it is dense, else row-major."""
+    pairs = sorted(
+        ((stride, size) for stride, size in zip(spec.strides, spec.sizes, strict=True) if size != 1),
+        key=lambda pair: str(pair[0]) if isinstance(pair[0], Expr) else "",
+    )
+    if spec.is_contiguous or (all(isinstance(n, int) for pair in pairs for n in pair) and _is_dense(pairs)):
+        return spec
+    return TensorSpec(spec.sizes, contiguous_strides(spec.sizes), spec.dtype, spec.device)
+
+
+def _is_dense(pairs: list[tuple[Any, Any]]) -> bool:
+    expected = 1
+    for stride, size in sorted(pairs):
+        if stride != expected:
+            return False
+        expected *= size
+    return True
