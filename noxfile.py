@@ -231,7 +231,7 @@ def sweep_modules(session: nox.Session) -> None:
 
 @nox.session(name="sweep-python")
 def sweep_python(session: nox.Session) -> None:
-    """CPython's own tests, each method captured: `nox -s sweep-python -- test_list test_generators`."""
+    """CPython's own tests, or files of unittest, each method captured: `nox -s sweep-python -- test_list`."""
     install_stack(session)
     session.run("python", "integration_tests/sweeps/python_library.py", *session.posargs, env=ONE_THREAD)
 

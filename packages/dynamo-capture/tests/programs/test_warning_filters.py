@@ -105,3 +105,13 @@ def test_a_block_is_in_the_graph(record, forward):
     for size in (2, 3):
         assert torch.equal(fast(torch.ones(size)), program(torch.ones(size)))
     assert warnings.filters == before
+
+
+def test_an_attribute_of_tensors_that_warns(same):
+    def program(x):
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            found = x.volatile
+        return found, [str(warning.message) for warning in seen], x + 1
+
+    same(program, (torch.ones(2),))

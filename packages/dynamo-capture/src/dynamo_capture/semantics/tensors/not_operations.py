@@ -53,6 +53,7 @@ _ENDING: Final = {
     "_clear_non_serializable_cached_data": _OBJECT,
     "_fix_weakref": _OBJECT,
     "_use_count": _OBJECT,
+    "volatile": ("CAP236", "reading `volatile` gives a warning"),
 }
 """The code and the words of the break at each method or attribute."""
 
@@ -71,7 +72,7 @@ _CALLABLES: Final = (FunctionType, BuiltinFunctionType, MethodType)
 
 def check_is_known(name: str) -> None:
     """A graph break where ``tensor.name`` is a fact about the object in memory."""
-    if name in ("_cdata", "_python_dispatch"):
+    if name in ("_cdata", "_python_dispatch", "volatile"):
         raise GraphBreak(*_ENDING[name])
 
 
