@@ -35,3 +35,29 @@ def measure(request: dict[str, Any], cache: Path) -> dict[str, float]:
         raise SystemExit(f"{request} failed:\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}")
     result: dict[str, float] = json.loads(done.stdout.strip().splitlines()[-1])
     return result
+
+
+def in_checkout(tree: Path, program: str, bytecode: Path, **variables: str) -> dict[str, float]:
+    """Run a program, which prints a line of JSON, in a fresh process with the packages of a checkout and these
+    benchmarks; compiled modules are written to and read from ``bytecode``."""
+    packages = [str(folder) for folder in sorted(tree.glob("packages/*/src"))]
+    environment = os.environ | {
+        "PYTHONPATH": os.pathsep.join([*packages, str(ROOT)]),
+        "PYTHONPYCACHEPREFIX": str(bytecode),
+        "OMP_NUM_THREADS": "1",
+        "HF_HUB_OFFLINE": "1",
+        **variables,
+    }
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env=environment,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        raise SystemExit(f"{tree}, {program}:\n{done.stderr[-4000:]}")
+    found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return found

@@ -11,10 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import resource
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -24,7 +21,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.process import ROOT
+from benchmarks.process import ROOT, in_checkout
 
 MODELS = ("mlp", "convnet", "bert")
 PHASES = ("import", "cold", "warm", "import + warm")
@@ -93,28 +90,8 @@ def _cpu() -> float:
 
 def measure(tree: Path, model: str, training: bool, cache: Path, bytecode: Path) -> dict[str, float]:
     """The figures of one process that runs the packages of a checkout."""
-    packages = [str(folder) for folder in sorted(tree.glob("packages/*/src"))]
-    environment = os.environ | {
-        "PYTHONPATH": os.pathsep.join([*packages, str(ROOT)]),
-        "PYTHONPYCACHEPREFIX": str(bytecode),
-        "FXSTACK_CACHE_DIR": str(cache),
-        "OMP_NUM_THREADS": "1",
-        "HF_HUB_OFFLINE": "1",
-    }
-    environment.pop("PYTHONDONTWRITEBYTECODE", None)
     program = f"from benchmarks.start import main_of_process as m; m({model!r}, {training!r})"
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        env=environment,
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode:
-        raise SystemExit(f"{tree}, {model}:\n{done.stderr[-4000:]}")
-    found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
-    return found
+    return in_checkout(tree, program, bytecode, FXSTACK_CACHE_DIR=str(cache))
 
 
 def least(

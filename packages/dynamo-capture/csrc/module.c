@@ -1,5 +1,6 @@
 /* The module: what Python may ask of the frame hook and of the cache. */
 #include "code_cache.h"
+#include "data_stack.h"
 #include "eval_frame.h"
 #include "forwarded_call.h"
 #include "frame_view.h"
@@ -183,6 +184,8 @@ static PyMethodDef methods[] = {
      "traceback_frame(code, globals, offset, line): a frame that stands at an instruction and never runs."},
     {"call_suspended", (PyCFunction)(void (*)(void))fxs_call_suspended, METH_FASTCALL,
      "call_suspended(function, *args): call the rest of a frame that the caller has called, and go on as go_on does."},
+    {"call_with_room", (PyCFunction)(void (*)(void))fxs_call_with_room, METH_FASTCALL,
+     "call_with_room(function, *args): call it with room for all its frames in one piece of the data stack."},
     {"load_method", (PyCFunction)(void (*)(void))fxs_load_method, METH_FASTCALL,
      "load_method(owner, name): its self and the method, or the attribute and operator.call."},
     {"leaves_methods", fxs_leaves_methods, METH_O,

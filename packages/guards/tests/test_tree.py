@@ -21,7 +21,8 @@ def test_relations_have_slots() -> None:
     same = fx_guards.SameObject(X, Y)
     tree = fx_guards.GuardSet([same, fx_guards.TypeIs(X, int)])
     assert tree.relations == [(0, same)]
-    assert tree.slots == {X: 0, Y: 1}
+    assert [tree.node(source).slot for source in (X, Y)] == [0, 1]
+    assert tree.slot_count == 2
     assert is_relation(same)
     assert sources_of(fx_guards.TypeIs(X, int)) == (X,)
 

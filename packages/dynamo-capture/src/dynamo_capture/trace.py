@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from types import CodeType, FunctionType
+from types import FunctionType
 from typing import Any, TypeVar
 
 from dynamo_capture.bytecode.resume.code import ResumeCodes
@@ -95,7 +95,7 @@ class Trace:
         self.size_bindings: list[tuple[Any, Source]] = []
         self.packed_strides: list[tuple[Expr, Source]] = []
         """Strides of inputs that are to be products of sizes in each call."""
-        self._locations: dict[tuple[CodeType, int | None], UserLocation] = {}
+        self._locations: dict[tuple[str, int, str], UserLocation] = {}
         self.guards = GuardLog(self.where)
         self.facts = Facts()
         self.numbers = Numbers(self)
@@ -139,11 +139,14 @@ class Trace:
         if not self.frames:
             return None
         frame = self.frames[-1]
-        key = (frame.code, frame.line)
-        found = self._locations.get(key)
-        if found is None:
-            found = UserLocation(frame.code.co_filename, frame.line or 0, frame.code.co_qualname)
-            self._locations[key] = found
+        found = frame.location
+        if found is None or found.line != (frame.line or 0):
+            code = frame.code
+            key = (code.co_filename, frame.line or 0, code.co_qualname)
+            found = self._locations.get(key)
+            if found is None:
+                found = self._locations[key] = UserLocation(*key)
+            frame.location = found
         return found
 
     # Values.

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 
 from fx_guards import _native
 from fx_guards.lower import Lowering, NodeTuple, derived_access
-from fx_guards.reference import roots_of
 from fx_guards.torch_bridge import calibration, use_dict_versions_if_sound
 from fx_guards.tree import GuardSet, TreeNode
 from fx_interface.guard import Guard
@@ -37,10 +36,10 @@ def build_fetcher(sources: Iterable[Source]) -> _native.Fetcher:
     """
     calibration()
     wanted = tuple(sources)
-    roots = roots_of(wanted)
     tree = GuardSet(())
     places = [tree.add_slot(source) for source in wanted]
-    nodes = tuple(_fetch_node(tree.node(root), root=True) for root in roots)
+    roots = tuple([node.source for node in tree.roots])
+    nodes = tuple([_fetch_node(node, root=True) for node in tree.roots])
     if places != list(range(len(wanted))):
         raise ValueError("a fetcher's sources must be distinct")
     return _native.Fetcher(nodes, len(wanted), roots)

@@ -33,14 +33,6 @@ NEVER, WITH_VALUE, WITH_DICT = 0, 1, 2
 _NO_INDEX = -(2**31)
 _EXTENTS = (sources.SizeSource, sources.StrideSource)
 _ITEMS = (sources.ItemSource, sources.DictKeySource)
-_KNOWN_SOURCES = (
-    sources.AttrSource,
-    sources.InstanceDictSource,
-    sources.TypeSource,
-    KnownObjectSource,
-    *_ITEMS,
-    *_EXTENTS,
-)
 _IN_PYTHON = (_C["python"], _C["python_many"])
 _IMMUTABLE = (type(None), bool, int, float, complex, str, bytes, type(Ellipsis))
 
@@ -55,22 +47,28 @@ class Lowering:
     def evaluator(self, guards: GuardSet) -> tuple[tuple[NodeTuple, ...], tuple[CheckTuple, ...], int]:
         """The arguments of ``_native.Evaluator``; cheap roots first."""
         checks = tuple(relation_check(i, guard, guards) for i, guard in guards.relations)
-        return _cheap_first(list(map(self._node, guards.roots))), checks, len(guards.slots)
+        return _cheap_first(list(map(self._node, guards.roots))), checks, guards.slot_count
 
     def _node(self, node: TreeNode) -> tuple[int, NodeTuple]:
         """A rough number of nanoseconds that one node costs with all below it, and the node."""
-        access, key, index = self._access(node.source)
-        checks = tuple([value_check(i, guard) for i, guard in node.guards])
+        read = _DERIVED.get(type(node.source))
+        access, key, index = read(node.source) if read is not None else self._access(node.source)
+        checks: list[CheckTuple] = []
+        cost = 5
+        for i, guard in node.guards:
+            check = value_check(i, guard)
+            checks.append(check)
+            cost += 50 if check[0] in _IN_PYTHON else 5
+        if not node.children:
+            return cost, (access, key, index, node.slot, _number_only(node), tuple(checks), (), 0)
         live: list[tuple[int, NodeTuple]] = []
         rest: list[tuple[int, NodeTuple]] = []
         for child in node.children:
             lowered = self._node(child)
+            cost += lowered[0]
             (rest if _skippable(child, lowered[1]) else live).append(lowered)
         children = _cheap_first(live) + _cheap_first(rest)
-        cost = (
-            5 + sum([50 if op in _IN_PYTHON else 5 for op, *_ in checks]) + sum([c for c, _ in live + rest])
-        )
-        return cost, (access, key, index, node.slot, _number_only(node), checks, children, len(live))
+        return cost, (access, key, index, node.slot, False, tuple(checks), children, len(live))
 
     def _access(self, source: Source) -> tuple[int, Any, int]:
         match source:
@@ -97,29 +95,27 @@ class Lowering:
         return derived_access(source)
 
 
+def _of_item(source: sources.ItemSource) -> tuple[int, Any, int]:
+    key = source.key
+    return _A["item"], key, key if type(key) is int and abs(key) < 2**31 else _NO_INDEX
+
+
+_DERIVED: dict[type, Callable[[Any], tuple[int, Any, int]]] = {
+    sources.AttrSource: lambda source: (_A["attr"], source.name, 0),
+    sources.InstanceDictSource: lambda source: (_A["instance_dict"], None, 0),
+    KnownObjectSource: lambda source: (_A["known"], source.step(None), 0),
+    sources.ItemSource: _of_item,
+    sources.DictKeySource: lambda source: (_A["dict_key"], None, source.index),
+    sources.TypeSource: lambda source: (_A["type"], None, 0),
+    sources.SizeSource: lambda source: (_A["size"], None, source.dim),
+    sources.StrideSource: lambda source: (_A["stride"], None, source.dim),
+}
+
+
 def derived_access(source: Source) -> tuple[int, Any, int]:
     """(access, key, index) of a source that reads from another; a kind not known here (or derived) reads itself."""
-    if type(source) not in _KNOWN_SOURCES:
-        return _A["python"], source.step, 0
-    match source:
-        case sources.AttrSource(_, name):
-            return _A["attr"], name, 0
-        case sources.InstanceDictSource():
-            return _A["instance_dict"], None, 0
-        case KnownObjectSource():
-            return _A["known"], source.step(None), 0
-        case sources.ItemSource(_, key):
-            small = type(key) is int and abs(key) < 2**31
-            return _A["item"], key, key if small else _NO_INDEX
-        case sources.DictKeySource(_, index):
-            return _A["dict_key"], None, index
-        case sources.TypeSource():
-            return _A["type"], None, 0
-        case sources.SizeSource(_, dim):
-            return _A["size"], None, dim
-        case sources.StrideSource(_, dim):
-            return _A["stride"], None, dim
-    raise AssertionError(source)
+    read = _DERIVED.get(type(source))
+    return (_A["python"], source.step, 0) if read is None else read(source)
 
 
 def _number_only(node: TreeNode) -> bool:
@@ -128,7 +124,8 @@ def _number_only(node: TreeNode) -> bool:
 
 def _cheap_first(lowered: list[tuple[int, NodeTuple]]) -> tuple[NodeTuple, ...]:
     """The nodes, in an order that looks first where a look is cheap."""
-    lowered.sort(key=itemgetter(0))
+    if len(lowered) > 1:
+        lowered.sort(key=itemgetter(0))
     return tuple([node for _, node in lowered])
 
 
@@ -136,7 +133,11 @@ def _skippable(child: TreeNode, lowered: NodeTuple) -> bool:
     """Whether a child of an unchanged dict needs no look: nothing below it, and each guard lasts with the value."""
     if child.children or child.slot >= 0 or type(child.source) not in _ITEMS:
         return False
-    return all(lasting == WITH_VALUE for _, lasting, *_ in lowered[5])
+    return not any(map(_may_change, lowered[5]))
+
+
+def _may_change(check: CheckTuple) -> bool:
+    return check[1] != WITH_VALUE  # type: ignore[no-any-return]
 
 
 def _is_own(guard: Guard) -> bool:
@@ -208,7 +209,7 @@ def value_check(index: int, guard: Guard) -> CheckTuple:
 
 def relation_check(index: int, guard: Guard, guards: GuardSet) -> CheckTuple:
     """The check for a guard on several values, which lie in slots."""
-    slots = tuple(guards.slots[source] for source in sources_of(guard))
+    slots = tuple([guards.node(source).slot for source in sources_of(guard)])
     if not _is_own(guard):
         return (_C["python_many"], NEVER, index, guard.holds, 0, slots, None)
     match guard:

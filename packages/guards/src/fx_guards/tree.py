@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import field
+from operator import attrgetter
 from typing import Any
 
+from fx_guards.kinds.base import GuardRecord
 from fx_interface.guard import Guard
 from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.source import Source
@@ -30,16 +32,18 @@ class TreeNode:
 class GuardSet:
     """Guards without repeats, in the order given, and their tree.
 
-    ``relations`` are the guards over several values; each of those values has a slot, numbered by ``slots``.
+    ``relations`` are the guards over several values; each of those values has a slot, which its node names.
     """
 
     def __init__(self, guards: Iterable[Guard]) -> None:
         self.roots: list[TreeNode] = []
         self.relations: list[tuple[int, Guard]] = []
-        self.slots: dict[Source, int] = {}
+        self.slot_count = 0
         self._nodes: dict[tuple[Any, ...], TreeNode] = {}
         self._known: dict[int, tuple[Source, TreeNode]] = {}
         self._seen_relations: set[Guard] = set()
+        self._singles: dict[type, bool] = {}
+        self._own_fields: dict[type, _Fields] = {}
         kept: list[Guard] = []
         for guard in guards:
             if self._add(len(kept), guard):
@@ -48,7 +52,11 @@ class GuardSet:
 
     def _add(self, index: int, guard: Guard) -> bool:
         """Put a guard where it belongs; False for one that is there already."""
-        if is_relation(guard):
+        cls = type(guard)
+        single = self._singles.get(cls)
+        if single is None:
+            single = self._singles[cls] = _is_single(cls)
+        if not single and is_relation(guard):
             return self._add_relation(index, guard)
         place = self.node(guard.source).guards
         for _, earlier in place:
@@ -70,8 +78,8 @@ class GuardSet:
         """The slot in which the value of ``source`` is kept, made if there is none yet."""
         node = self.node(source)
         if node.slot < 0:
-            node.slot = len(self.slots)
-            self.slots[source] = node.slot
+            node.slot = self.slot_count
+            self.slot_count += 1
         return node.slot
 
     def node(self, source: Source) -> TreeNode:
@@ -81,7 +89,11 @@ class GuardSet:
             return known[1]
         base = source.base
         parent = None if base is None else self.node(base)
-        key = _step_key(source, parent)
+        cls = type(source)
+        own = self._own_fields.get(cls)
+        if own is None:
+            own = self._own_fields[cls] = _own_fields(cls)
+        key = (cls, id(parent), *own(source))
         found = self._nodes.get(key)
         if found is None:
             found = self._nodes[key] = TreeNode(source)
@@ -90,20 +102,45 @@ class GuardSet:
         return found
 
 
-def _step_key(source: Source, parent: TreeNode | None) -> tuple[Any, ...]:
-    """What tells a source from its siblings: its class and own fields, with their types (1 is not True).
+_Fields = Callable[[Any], tuple[Any, ...]]
+
+
+def _own_fields(cls: type) -> _Fields:
+    """How to read what tells a source of a class from its siblings: its own fields, with their types (1 is not True).
 
     A class without slots is told by the whole.
     """
-    cls = type(source)
     fields = cls.__dict__.get("__slots__")
     if fields is None:
-        return (cls, source)
-    if len(fields) == 1:
-        own = getattr(source, fields[0])
-        return (cls, id(parent), own, type(own))
-    several = [getattr(source, name) for name in fields]
-    return (cls, id(parent), *several, *map(type, several))
+        return lambda source: (source,)
+    if not fields:
+        return lambda source: ()
+    return _one(fields[0]) if len(fields) == 1 else _several(tuple(fields))
+
+
+def _one(name: str) -> _Fields:
+    get = attrgetter(name)
+
+    def read(source: Source) -> tuple[Any, ...]:
+        own = get(source)
+        return own, type(own)
+
+    return read
+
+
+def _several(names: tuple[str, ...]) -> _Fields:
+    get = attrgetter(*names)
+
+    def read(source: Source) -> tuple[Any, ...]:
+        own = get(source)
+        return *own, *map(type, own)
+
+    return read
+
+
+def _is_single(cls: type) -> bool:
+    """Whether all guards of a class are sure to be about one value, as those of our kinds are that say nothing else."""
+    return issubclass(cls, GuardRecord) and cls.sources is GuardRecord.sources and not cls.takes_tuple
 
 
 def sources_of(guard: Guard) -> tuple[Source, ...]:

@@ -274,8 +274,9 @@ class Assembly:
 
     def _compute(self, to: Reconstruction, read: Iterable[Source], cells: set[str]) -> None:
         """Compute the numbers that the graph and what follows it read."""
+        made = self._tx.numbers.made
         needed: set[int] = set()
-        for source in read:
+        for source in read if made else ():
             step: Source | None = source
             while step is not None and not isinstance(step, ComputedSource):
                 step = step.base
@@ -283,7 +284,6 @@ class Assembly:
                 needed.add(step.index)
         if not needed:
             return
-        made = self._tx.numbers.made
         leaves, compute = computing([f if i in needed else None for i, f in enumerate(made)])
         self._emitter.begin_call()
         self._emitter.load_const(RegionFunction(compute, None))

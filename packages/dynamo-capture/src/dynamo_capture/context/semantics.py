@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from types import FunctionType
 from typing import Any, Protocol, TypeVar
 
 import torch
@@ -91,6 +92,9 @@ class Attributes(Protocol[V]):
 
 class Calls(Protocol[V]):
     """Calls of known functions, and methods of what is known."""
+
+    asked: dict[FunctionType, Any]
+    """Who is asked about a call of a function in Python."""
 
     def call_folded(self, function: Any, args: list[V], kwargs: dict[str, V]) -> V:
         """A pure function that is run for real on known arguments."""

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 import fx_guards
+from dynamo_capture import _eval_frame
 from dynamo_capture.bytecode.errors import UnsupportedBytecodeError
 from dynamo_capture.driver.active_interpreters import foreign_interpreter
 from dynamo_capture.driver.backend_call import location_of_code
@@ -173,7 +174,7 @@ class FrameCompiler:
             self._explain_recompilation(view, fails)
         try:
             with set_aside():
-                return self._compile(view)
+                return _eval_frame.call_with_room(self._compile, view)
         except BackendError as error:
             if not stock_setting("suppress_errors", False):
                 raise

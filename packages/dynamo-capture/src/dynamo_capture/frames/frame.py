@@ -16,7 +16,7 @@ from dynamo_capture.values import (
     Value,
 )
 from dynamo_capture.values.base import Context
-from fx_interface.errors import UnbackedSymbolError
+from fx_interface.errors import UnbackedSymbolError, UserLocation
 
 
 class Return:
@@ -59,6 +59,7 @@ class Frame:
         "is_generator",
         "kw_names",
         "line",
+        "location",
         "made",
         "names",
         "next",
@@ -81,6 +82,7 @@ class Frame:
         self.stack: list[Value] = []
         self.next = 0
         self.line: int | None = prepared.code.co_firstlineno
+        self.location: UserLocation | None = None  # of the line that was asked for last
         self.exceptions: list[Value] = []
         self.handling: list[Handling] = []
         self.caught = Handling(0, False, 0)

@@ -175,7 +175,8 @@ class Policy:
 
     def is_decisive(self, source: Source | None) -> bool:
         """Whether code is made for what is in this argument."""
-        return source is not None and source.expression in self._history.decisive
+        decisive = self._history.decisive
+        return bool(decisive) and source is not None and source.expression in decisive
 
     def is_settled(self, real: torch.Tensor, source: Source) -> bool:
         """Whether a tensor is part of an object's state, or an argument that decides about the graph, and has held few

@@ -45,5 +45,9 @@ def check_returned(frame: Frame, result: Value) -> None:
     The frame that is compiled drops its own when it returns."""
     if len(frame.tx.frames) > 1:
         for value in frame.variables.values():
-            if value is not result and type(value.source) is not LocalSource:
+            if (
+                isinstance(value, (ObjectValue, Lazy))
+                and value is not result
+                and type(value.source) is not LocalSource
+            ):
                 check_dropped(frame, value)

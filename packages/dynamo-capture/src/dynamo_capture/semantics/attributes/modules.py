@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dynamo_capture.semantics.attributes.instances import InstanceAttributes
-from dynamo_capture.semantics.attributes.lookup import Missing, dict_item
+from dynamo_capture.semantics.attributes.lookup import Missing
 from dynamo_capture.values import DictValue, ObjectValue, Value
-from fx_interface.source import InstanceDictSource, ItemSource
+from fx_interface.source import ItemSource
 
 MODULE_DICTS = ("_parameters", "_buffers", "_modules")
 
@@ -28,8 +28,9 @@ class ModuleAttributes(InstanceAttributes):
                     if not members.is_changed and module.real is not None:
                         self._remember(module, name, members, found)
                     return found
-        if module.real is not None and module.source is not None:
-            space, real = InstanceDictSource(module.source), vars(module.real)
+        space = module.space
+        if module.real is not None and space is not None:
+            real = vars(module.real)
             if name not in real:  # else the program has deleted it
                 self._tx.guards.absent(space, name)
             for kind in MODULE_DICTS:
@@ -60,9 +61,10 @@ class ModuleAttributes(InstanceAttributes):
     def _member_table(self, module: ObjectValue, kind: str) -> Value:
         """One of a module's tables; that an existing module's are plain dicts goes without saying."""
         real = vars(module.real).get(kind) if module.real is not None else None
-        if type(real) is not dict or module.source is None or kind in module.attrs or kind in module.reads:
+        space = module.space
+        if type(real) is not dict or space is None or kind in module.attrs or kind in module.reads:
             return self.plain_lookup(module, kind, False)
-        source = dict_item(module.source, kind)
+        source = ItemSource(space, kind)
         made = self._tx.wrapping.seen(real, source)
         if made is None:
             made = self._tx.wrapping.remember(real, DictValue(None, dict, source, real))

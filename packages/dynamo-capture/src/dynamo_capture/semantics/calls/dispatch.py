@@ -34,6 +34,7 @@ class Calls:
 
     def __init__(self, tx: Context) -> None:
         self._tx = tx
+        self.asked: dict[types.FunctionType, Any] = {}
         self.call_known = partial(known_calls.call_known, tx)
         self.call_method_of_known = partial(known_methods.call_method_of_known, tx)
         self.item_of_known = partial(known_methods.item_of_known, tx)

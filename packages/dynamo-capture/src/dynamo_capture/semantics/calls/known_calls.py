@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 import types
 from collections.abc import Callable
 from typing import Any, TypeAlias
@@ -30,7 +31,7 @@ from dynamo_capture.semantics.calls.receivers import (
 from dynamo_capture.semantics.calls.signatures import METHOD_KINDS, takes
 from dynamo_capture.semantics.calls.substituted import call_substitute, check_words, not_taken, refuse_names
 from dynamo_capture.semantics.calls.torch_calls.data_classes import call_allowed
-from dynamo_capture.semantics.calls.torch_calls.dynamo_marks import without_stock_marks
+from dynamo_capture.semantics.calls.torch_calls.dynamo_marks import may_be_marked, without_stock_marks
 from dynamo_capture.semantics.calls.torch_calls.packed import call_packed
 from dynamo_capture.semantics.calls.torch_calls.scripted import call_scripted
 from dynamo_capture.semantics.calls.unbound import call_unbound
@@ -53,13 +54,18 @@ from dynamo_capture.values.base import Context
 
 Args: TypeAlias = list[Value]
 Kwargs: TypeAlias = dict[str, Value]
+_varies = operator.attrgetter("varies")
 Interceptor: TypeAlias = Callable[["Context", Const, Args, Kwargs], Value | None]
 
 
 def call_known(tx: Context, owner: Const, args: Args, kwargs: Kwargs) -> Value:
     """Call a known object."""
+    in_python = type(owner.value) is types.FunctionType
+    asked = _asked_about(tx, owner.value) if in_python else KNOWN
     try:
-        answer = first_answer(KNOWN, tx, owner, args, kwargs)
+        answer = first_answer(asked, tx, owner, args, kwargs)
+        if answer is None and in_python:
+            return tx.inliner.call_function(owner, args, kwargs)
     except UserRaise as raised:
         check_words(tx, owner, args, kwargs, raised)
         raise
@@ -92,7 +98,7 @@ def _handler(tx: Context, owner: Const, args: Args, kwargs: Kwargs) -> Value | N
     except TypeError:  # it has no hash
         plain = in_c(function)
         return None if plain is function else _handler(tx, Const(plain), args, kwargs)
-    computed = tx.numbers.call(function, args) if not kwargs and any(value.varies for value in args) else None
+    computed = tx.numbers.call(function, args) if not kwargs and any(map(_varies, args)) else None
     if computed is not None or handler is None:
         return computed
     if kwargs:
@@ -114,12 +120,15 @@ def _numpy(tx: Context, owner: Const, args: Args, kwargs: Kwargs) -> Value | Non
     return None
 
 
-def _in_python(tx: Context, owner: Const, args: Args, kwargs: Kwargs) -> Value | None:
-    """A function that is written in Python."""
-    if type(owner.value) is not types.FunctionType:
-        return None
-    answer = first_answer(IN_PYTHON, tx, owner, args, kwargs)
-    return tx.inliner.call_function(owner, args, kwargs) if answer is None else answer
+def _asked_about(tx: Context, function: types.FunctionType) -> tuple[Interceptor, ...]:
+    """Those of ``IN_PYTHON`` whom a function concerns: found out once in a trace, as functions are called again and
+    again, and most concern hardly anybody."""
+    asked: dict[types.FunctionType, tuple[Interceptor, ...]] = tx.calls.asked
+    found = asked.get(function)
+    if found is None:
+        found = tuple([answer for concerns, answer in IN_PYTHON if concerns(tx, function)])
+        asked[function] = found
+    return found
 
 
 def _optimized(tx: Context, owner: Const, args: Args, kwargs: Kwargs) -> Value | None:
@@ -341,23 +350,27 @@ _RUN_IF_KNOWN = (
     types.MethodWrapperType,
     functools._lru_cache_wrapper,
 )
-IN_PYTHON: tuple[Interceptor, ...] = (
-    _tensor_method,
-    _python_operation,
-    _block,
-    _guarded_repr,
-    _python_substitute,
-    _folded_if_known,
-    _single_dispatch,
-    _marked,
+IN_PYTHON: tuple[tuple[Callable[[Context, types.FunctionType], bool], Interceptor], ...] = (
+    (lambda tx, function: disallowed_reason(function) is not None, _disallowed),
+    (lambda tx, function: True, _modes),
+    (lambda tx, function: True, _handler),
+    (lambda tx, function: numpy_types.is_pure_function(function), _numpy),
+    (lambda tx, function: is_tensor_method(function), _tensor_method),
+    (lambda tx, function: is_allowed_in_graph(function) or is_leaf_function(function), _python_operation),
+    (lambda tx, function: True, _block),
+    (lambda tx, function: is_repr_wrapper(function), _guarded_repr),
+    (lambda tx, function: substitute_for(function) is not None, _python_substitute),
+    (lambda tx, function: tx.calls.is_pure(function), _folded_if_known),
+    (lambda tx, function: function.__code__ is DISPATCH, _single_dispatch),
+    (lambda tx, function: may_be_marked(tx, function) or is_compiler(function), _marked),
 )
-"""Who is asked about a function that is written in Python, before it is traced into."""
+"""Who is asked about a function that is written in Python, before it is traced into, and about which functions: that
+depends on nothing that a trace changes."""
 KNOWN: tuple[Interceptor, ...] = (
     _disallowed,
     _modes,
     _handler,
     _numpy,
-    _in_python,
     _optimized,
     _getter,
     _substitute,
@@ -374,4 +387,4 @@ KNOWN: tuple[Interceptor, ...] = (
     _generic_alias,
     _callable_object,
 )
-"""Who is asked about any known object."""
+"""Who is asked about any other known object."""

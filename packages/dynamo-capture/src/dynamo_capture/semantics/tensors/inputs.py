@@ -25,6 +25,35 @@ from fx_interface.tensor_spec import TensorSpec
 from fx_interface.torch_internals.tensor_extents import torchs_own
 
 _NOT_IN_NAMES = re.compile(r"\W")
+_LONGEST_NAME = 12
+
+
+class _Names:
+    """Readable names of placeholders: ``self.encoder.layer[0].weight`` is ``self_encoder_layer_0_weight``."""
+
+    def __init__(self) -> None:
+        self._parts: dict[
+            int, tuple[Source, tuple[str, ...]]
+        ] = {}  # the sources are held: their ids stay theirs
+
+    def of(self, source: Source) -> str:
+        """The name of what is read from a source."""
+        text = _NOT_IN_NAMES.sub("_", "_".join(self._parts_of(source))).strip("_") or "x"
+        return text if not text[0].isdigit() else f"x_{text}"
+
+    def _parts_of(self, source: Source) -> tuple[str, ...]:
+        """The last steps of a path that say something to a reader."""
+        known = self._parts.get(id(source))
+        if known is not None:
+            return known[1]
+        parts = () if source.base is None else self._parts_of(source.base)
+        step = getattr(source, "name", None)
+        if step is None:
+            step = getattr(source, "key", None)
+        if isinstance(step, (str, int)) and step not in ("_modules", "_parameters", "_buffers"):
+            parts = (*parts[1 - _LONGEST_NAME :], str(step))
+        self._parts[id(source)] = (source, parts)
+        return parts
 
 
 class Inputs:
@@ -36,6 +65,7 @@ class Inputs:
     def __init__(self, tx: Context) -> None:
         self._tx = tx
         self.inputs: list[TensorValue] = []
+        self._names = _Names()
 
     def _of_subclass(self, real: torch.Tensor, source: Source) -> TensorValue:
         """A tensor of a class with its own ``__torch_function__`` is passed as what it is to torch."""
@@ -89,7 +119,7 @@ class Inputs:
             )
         )
         node = tx.output.placeholder(
-            _name_of(source), _kind_of(real, source), with_grad(spec, requires_grad), passed, plain
+            self._names.of(source), _kind_of(real, source), with_grad(spec, requires_grad), passed, plain
         )
         made = TensorValue(node, meta, source, real)
         if plain is real:
@@ -113,22 +143,6 @@ def is_of_torch(kind: type) -> bool:
     """Whether a class of tensors is of these packages; others are taken for what they show to a program."""
     root, *inner = kind.__module__.split(".")
     return root == "torch" and (not inner or inner[0] in _MACHINERY)
-
-
-def _name_of(source: Source) -> str:
-    """A readable placeholder name: ``self.encoder.layer[0].weight`` -> ``self_encoder_layer_0_weight``."""
-    parts: list[str] = []
-    current: Source | None = source
-    while current is not None and len(parts) < 12:
-        step = getattr(current, "name", None)
-        if step is None:
-            step = getattr(current, "key", None)
-        if isinstance(step, (str, int)) and step not in ("_modules", "_parameters", "_buffers"):
-            parts.append(str(step))
-        current = current.base
-    text = "_".join(reversed(parts)) or "x"
-    text = _NOT_IN_NAMES.sub("_", text).strip("_") or "x"
-    return text if not text[0].isdigit() else f"x_{text}"
 
 
 def _kind_of(real: torch.Tensor, source: Source) -> InputKind:

@@ -16,7 +16,7 @@ from dynamo_capture.values.containers.keys import HashedKey
 from dynamo_capture.values.containers.mapping import DictValue
 from dynamo_capture.values.objects.length_hints import ask_for_hint
 from dynamo_capture.values.special_results import length_from, truth_from
-from fx_interface.source import InstanceDictSource, Source
+from fx_interface.source import DerivedSource, InstanceDictSource, Source
 
 
 def _hashes_by_identity(cls: type) -> bool:
@@ -32,6 +32,7 @@ class ObjectValue(Value):
     which one. ``base``: the content of an instance of a subclass of list, dict, tuple or set."""
 
     __slots__ = (
+        "_space",
         "attrs",
         "base",
         "cls",
@@ -53,6 +54,7 @@ class ObjectValue(Value):
         self.reads: dict[str, Value] = {}
         self.tables: dict[str, DictValue] | None = None
         self.base: Value | None = None
+        self._space: DerivedSource | None = None
         self.type_guarded = real is None
         self.pseudo: Any = None
         self.is_exact = False
@@ -61,9 +63,13 @@ class ObjectValue(Value):
     @property
     def space(self) -> Source | None:
         """Where its dictionary of attributes is read."""
-        if self.source is None:
+        source, found = self.source, self._space
+        if source is None:
             return None
-        return (ThreadDictSource if self.cls is threading.local else InstanceDictSource)(self.source)
+        kind = ThreadDictSource if self.cls is threading.local else InstanceDictSource
+        if found is None or found.parent is not source or type(found) is not kind:
+            found = self._space = kind(source)  # one object: guards on it are known to be about the same
+        return found
 
     def read(self, name: str) -> Value | None:
         """An attribute as it was read before, if that still holds."""

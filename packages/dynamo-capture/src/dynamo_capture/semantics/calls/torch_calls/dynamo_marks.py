@@ -6,6 +6,7 @@ neither is a limit of ours.
 
 from __future__ import annotations
 
+from types import FunctionType
 from typing import Any
 
 from torch._compile import _disable_dynamo
@@ -42,6 +43,15 @@ def without_stock_marks(
     if original is not None and str(getattr(original, "__module__", "")).startswith("torch.optim."):
         return tx.inliner.call_function(Const(original), args, kwargs)
     return None
+
+
+def may_be_marked(tx: Context, function: FunctionType) -> bool:
+    """Whether a function is one of stock's, or has attributes, which is where marks are left, or is silenced."""
+    return (
+        bool(vars(function))
+        or str(function.__module__).startswith("torch._dynamo.")
+        or function in tx.policy.silenced
+    )
 
 
 def is_torchs_own_code(tx: Context) -> bool:

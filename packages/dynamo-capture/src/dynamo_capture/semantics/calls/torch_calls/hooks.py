@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
+
+from torch.nn.modules import module as modules
 
 from dynamo_capture.values import (
     NONE,
@@ -14,6 +17,7 @@ from fx_interface.source import ImportedModuleSource, InstanceDictSource, ItemSo
 
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 _GLOBAL_HOOKS = tuple(f"_global{name}" for name in _HOOKS)
+_HOOKS_OF_ALL = operator.attrgetter(*_GLOBAL_HOOKS)
 
 
 def has_no_hooks(tx: Context, module: ObjectValue) -> bool:
@@ -23,12 +27,12 @@ def has_no_hooks(tx: Context, module: ObjectValue) -> bool:
     if module.attrs and any(name in module.attrs for name in _HOOKS):
         return False
     tables = [module.real.__dict__.get(name) for name in _HOOKS]
-    if None in tables or any(_has_entries(tx, table) for table in (*tables, *_global_hooks())):
+    if None in tables or _any_has_entries(tx, tables) or _any_has_entries(tx, _global_hooks()):
         return False
     if "__call__" not in module.reads:
         module.reads["__call__"] = NONE
-        if module.source is not None:
-            own = InstanceDictSource(module.source)
+        own = module.space
+        if own is not None:
             for name, table in zip(_HOOKS, tables, strict=True):
                 tx.guards.length(ItemSource(own, name), table)
             _guard_global_hooks(tx)
@@ -46,14 +50,16 @@ def _guard_global_hooks(tx: Context) -> None:
 
 
 def _global_hooks() -> list[Any]:
-    from torch.nn.modules import module
-
-    return [getattr(module, name) for name in _GLOBAL_HOOKS]
+    return list(_HOOKS_OF_ALL(modules))
 
 
-def _has_entries(tx: Context, table: Any) -> bool:
-    """Whether a dictionary has entries at this point of the trace, which may have changed it."""
-    known = tx.wrapping.value_of(table)
-    if isinstance(known, DictValue) and known.is_changed:
-        return bool(known.all_entries(tx))
-    return bool(table)
+def _any_has_entries(tx: Context, tables: list[Any]) -> bool:
+    """Whether one of these dictionaries has entries at this point of the trace, which may have changed it."""
+    for table in tables:
+        known = tx.wrapping.value_of(table)
+        if isinstance(known, DictValue) and known.is_changed:
+            if known.all_entries(tx):
+                return True
+        elif table:
+            return True
+    return False

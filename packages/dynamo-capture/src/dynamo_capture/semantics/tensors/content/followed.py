@@ -112,7 +112,10 @@ class Followed:
 
 
 def _is_small(tensor: TensorValue) -> bool:
-    return all(type(size) is int and size == 1 for size in tensor.meta.spec.sizes)
+    sizes = tensor.meta.spec.sizes
+    if sizes and sizes[-1] != 1:
+        return False
+    return all(type(size) is int and size == 1 for size in sizes)
 
 
 def _made(name: str, args: Sequence[Value], result: TensorValue) -> Formula | None:
