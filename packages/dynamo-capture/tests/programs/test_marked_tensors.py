@@ -90,3 +90,20 @@ def test_nested_tensors_without_a_layout_of_rows(same):
         warnings.simplefilter("ignore")
         program(torch.ones(2))
     same(program, (torch.ones(2),))
+
+
+def test_marks_that_are_resolved(same):
+    """Resolving gives a marked tensor's content in memory of its own, and an unmarked tensor as it is."""
+
+    def program(x):
+        view = x.conj()
+        view.mul_(2)
+        negated = view.imag
+        return (
+            torch.view_as_real(view.resolve_conj()),
+            negated.resolve_neg() + 1,
+            x.resolve_conj() is x,
+            x + 1,
+        )
+
+    same(program, (torch.tensor([1 + 2j]),))

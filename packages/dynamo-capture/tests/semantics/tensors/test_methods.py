@@ -82,3 +82,15 @@ def test_whether_existing_memory_is_shared_is_asked_in_python(other):
     fast = optimize(lambda graph, inputs: graph.forward)(f)
     for y in (x.view(2), torch.ones(2)):
         assert fast(x, y)[0] is f(x, y)[0]
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_a_tensor_of_the_size_of_another_or_of_a_sequence(dynamic):
+    def f(x):
+        sized = x.new(x[0].size()), x.new(x.shape), x.new(torch.Size([2, 3])), x.new(torch.Size(()))
+        filled = x.new((2,)), x.new([3, 4])
+        return [y.fill_(7) for y in sized], filled, [x.new(2, 3).shape, x.new().shape], x + 1
+
+    fast = optimize(lambda graph, inputs: graph.forward, fullgraph=True, dynamic=dynamic)(f)
+    for x in (torch.ones(5, 4), torch.ones(3, 6, dtype=torch.float64)):
+        torch.testing.assert_close(fast(x), f(x), rtol=0, atol=0)

@@ -49,6 +49,16 @@ def _size(tx: Context, owner: TensorValue, args: list[Value], kwargs: dict[str, 
     return size_value(sizes[dim]) if dim is not None and -len(sizes) <= dim < len(sizes) else None
 
 
+@method("new")
+def _new(tx: Context, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    """``x.new(y.size())`` has that size; of another sequence it has the content. A graph knows no ``torch.Size``."""
+    given = args[0] if len(args) == 1 else kwargs.get("size", NONE)
+    if given.python_type() is not torch.Size:
+        return None
+    options = {name: value for name, value in kwargs.items() if name != "size"}
+    return owner.call_method(tx, "new_empty", [given], options)
+
+
 @method("dim", "ndimension")
 def _dim(tx: Context, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
     return None if args or kwargs else Const(len(owner.meta.spec.sizes))

@@ -18,7 +18,8 @@ from dynamo_capture.values import Const, TensorValue, Value
 _MARKING: Final = frozenset({"conj", "_conj", "adjoint", "H", "mH", "imag", "_neg_view"})
 """Functions, methods and attributes that give marked views."""
 
-_REFUSING: Final = frozenset({"view_as_real", "numpy", "__dlpack__"})
+_REFUSING: Final = frozenset({"view_as_real", "numpy", "__dlpack__", "resolve_conj", "resolve_neg"})
+"""What refuses a marked tensor, or gives another one for it: an unmarked tensor itself."""
 
 
 def check_unmarked(name: str, args: Sequence[Value]) -> None:
