@@ -30,6 +30,7 @@ from fx_interface.python_runtime.gc_pause import collector_paused
 from fx_interface.signature import SHAPE_ENV_KEY, InputDecl, InputKind, Signature, signature_of
 from fx_interface.symbols import ShapeEnv, symbol
 from fx_interface.tensor_spec import SPEC_KEY, SymSpec, spec_of
+from fx_interface.torch_internals.torchscript import without_fusion
 
 GraphCompiler = Callable[[GraphModule], CompiledGraph]
 
@@ -154,7 +155,7 @@ def trace(
             questions=questions,
         )
 
-    with collector_paused(), without_anomaly_detection():
+    with collector_paused(), without_anomaly_detection(), without_fusion():
         try:
             joint = answered(traced_joint)
         except UnsupportedProgramError as error:

@@ -1,7 +1,5 @@
 """A function that is one node may ask its tensors what they are."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -52,9 +52,7 @@ def _note(tx: Context, name: str, value: Value, known: Varying) -> None:
     elif value.expr is not None and isinstance(tx.env.simplify(value.expr), Expr):
         known[name] = "size"
     elif isinstance(value, TensorValue) and not value.meta.spec.is_static:
-        sizes = value.meta.spec.sizes
-        is_from_data = any(tx.env.is_from_data(size) for size in sizes)
-        known[name] = "all" if is_from_data else tuple(None if isinstance(n, Expr) else n for n in sizes)
+        known[name] = tuple(None if isinstance(size, Expr) else size for size in value.meta.spec.sizes)
     elif isinstance(value, TupleValue) and value.cls is tuple:
         for index, item in enumerate(value.items):
             _note(tx, f"{name}[{index}]", item, known)

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import torch
 from torch.autograd import grad_mode
+from torch.utils._python_dispatch import _disable_current_modes
 
 from fx_interface.torch_internals import torch_state
 
@@ -64,9 +65,32 @@ MODES: Final[Mapping[str, Callable[..., Any]]] = {
 CHANGING: Final[frozenset[Callable[..., Any]]] = frozenset(MODES.values())
 
 
+_ORDER: Final = torch._C._get_sdp_priority_order()
+"""In which order torch tries the kernels for attention, until it is first asked which one it takes on a GPU."""
+_settled: list[bool] = []
+
+
+def settle_attention_order() -> None:
+    """Have torch choose the order in which it tries the kernels for attention on this machine's GPU.
+
+    It does so once in a process, when it is first asked for attention there. Asked by a trace, whose switches are put
+    back afterwards, the order would be back as well, and attention slower from then on, the program's own too.
+    """
+    if _settled or not torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
+        return
+    if torch.cuda.is_current_stream_capturing():
+        return
+    _settled.append(True)
+    if torch._C._get_sdp_priority_order() == _ORDER:
+        with torch._C.DisableTorchFunctionSubclass(), _disable_current_modes():
+            query = torch.empty((1, 1, 8, 64), dtype=torch.float16, device="cuda")
+            torch._fused_sdp_choice(query, query, query)
+
+
 @contextmanager
 def restored() -> Iterator[None]:
     """The switches are as before at the end, and what was entered with ``BLOCKS`` inside is the caller's to leave."""
+    settle_attention_order()
     before = [(setter, reader()) for setter, reader in SWITCHES.items()]
     try:
         yield

@@ -61,14 +61,8 @@ from dynamo_capture.bytecode.instruction import (
     Instruction,
 )
 from dynamo_capture.bytecode.resume.analysis import ResumeAnalysis, after_loop, gives_result, landing_of
-from dynamo_capture.bytecode.resume.entries import (
-    CALLEE_NAME,
-    RAISED_NAME,
-    call_first,
-    raise_first,
-    unless_ended,
-)
 from dynamo_capture.bytecode.resume.unbound_cells import raise_as_own
+from dynamo_capture.runtime.suspension import End
 
 
 class StackSlot(Enum):
@@ -129,17 +123,6 @@ class _Place(NamedTuple):
     calls: bool = False
 
 
-class _Recipe(NamedTuple):
-    """What a resume function is made from; see ``ResumeCodes.make``."""
-
-    analysis: ResumeAnalysis
-    place: int
-    stack: tuple[StackSlot, ...]
-    passed: tuple[str, ...]
-    maybe: frozenset[str]
-    callee: bool
-
-
 class ResumeCodes:
     """Makes resume functions and remembers them, one for each place, stack and choice of locals."""
 
@@ -148,8 +131,6 @@ class ResumeCodes:
         self._origins: dict[int, tuple[CodeType, dict[int, _Place]]] = {}
         """id of a resume function's code -> the code (kept alive) and, by byte offset, the place it came from."""
         self._analyses: dict[int, ResumeAnalysis] = {}
-        self._recipes: dict[int, _Recipe] = {}
-        """What a resume function was made from, by the id of its code."""
 
     def make(
         self,
@@ -181,18 +162,8 @@ class ResumeCodes:
         perhaps = frozenset(maybe) & frozenset(passed)
         key = (id(place.code), index, tuple(stack), passed, perhaps, callee)
         if key not in self._plans:
-            recipe = _Recipe(analysis, index, tuple(stack), passed, perhaps, callee)
-            self._plans[key] = plan = self._build(recipe)
-            self._recipes[id(plan.code)] = recipe
+            self._plans[key] = self._build(analysis, index, tuple(stack), passed, perhaps, callee)
         return self._plans[key]
-
-    def raising(self, code: CodeType) -> CodeType | None:
-        """A resume function as another one that raises its last argument, which it has besides, at its first
-        instruction; None where nothing would handle that, or for code of another kind."""
-        recipe = self._recipes.get(id(code))
-        if recipe is None or recipe.analysis.body.instructions[recipe.place].handler is None:
-            return None
-        return self._build(recipe, raises=True).code
 
     def make_generator(
         self, code: CodeType, index: int, stack: Sequence[StackSlot] = (), *, unbound: Collection[str] = ()
@@ -271,15 +242,21 @@ class ResumeCodes:
         self._plans.clear()
         self._origins.clear()
         self._analyses.clear()
-        self._recipes.clear()
 
     def _analysis(self, code: CodeType) -> ResumeAnalysis:
         if id(code) not in self._analyses:
             self._analyses[id(code)] = ResumeAnalysis(code)
         return self._analyses[id(code)]
 
-    def _build(self, recipe: _Recipe, *, raises: bool = False) -> ResumePlan:
-        analysis, index, stack, passed, maybe, callee = recipe
+    def _build(
+        self,
+        analysis: ResumeAnalysis,
+        index: int,
+        stack: tuple[StackSlot, ...],
+        passed: tuple[str, ...],
+        maybe: frozenset[str],
+        callee: bool,
+    ) -> ResumePlan:
         body, twins = analysis.body.clone_with_map()
         body.instructions += raise_as_own(decoded(analysis.code), twins)
         freevars = (*body.cellvars, *body.freevars)
@@ -289,17 +266,13 @@ class ResumeCodes:
         start = _entry(parameters, names, stack, freevars, place, maybe)
         landing = landing_of(analysis.body, index)
         call = []
-        if raises:
-            names.append(RAISED_NAME)
-            start += raise_first(place)
-        elif callee:
+        if callee:
             kept = gives_result(analysis.body, analysis.depths, index, len(stack))
-            call = call_first(place, twins[analysis.body.instructions[landing]], kept)
+            call = _call(place, twins[analysis.body.instructions[landing]], kept)
             if place.opname == "FOR_ITER":
                 end = analysis.body.instructions[after_loop(analysis.body, index)]
-                call = unless_ended(call, twins[end])
-        if not raises:
-            start += call or [Instruction("JUMP", target=place, position=place.position)]
+                call = _unless_ended(call, twins[end])
+        start = [*start, *(call or [Instruction("JUMP", target=place, position=place.position)])]
         body.instructions = without_unreachable([*start, *body.instructions])
         _become_function(body, names, freevars)
         code, offsets = assemble_with_offsets(body)
@@ -333,7 +306,7 @@ def parameter_name(parameter: Parameter) -> str:
     """The name of a resume function's argument: the variable's own where it has one."""
     if parameter.kind == "local":
         return str(parameter.which)
-    return CALLEE_NAME if parameter is CALLEE else f".{parameter.kind}{parameter.which}"
+    return f".{parameter.kind}{'' if parameter is CALLEE else parameter.which}"
 
 
 def _parameters(
@@ -387,3 +360,34 @@ def _push_stack(
             continue
         emitter.emit("LOAD_FAST", argval=by_slot[depth])
         emitter.delete_fast(by_slot[depth])
+
+
+def _unless_ended(call: list[Instruction], end: Instruction) -> list[Instruction]:
+    """The call of what answers a FOR_ITER: ``End`` leads behind the loop."""
+    *calling, onwards = call
+    emitter = Emitter(onwards.position)
+    goes_on = emitter.label()
+    emitter.copy()
+    emitter.load_const(End)
+    emitter.is_op()
+    emitter.pop_jump_if_false(goes_on)
+    emitter.pop_top()
+    emitter.pop_top()
+    emitter.jump(end)
+    emitter.place(goes_on)
+    return [*calling, *emitter.instructions, onwards]
+
+
+def _call(place: Instruction, following: Instruction, kept: bool) -> list[Instruction]:
+    """Call the callee as ``place``, a call or what a frame answers, would, and go on where that goes on."""
+    name = parameter_name(CALLEE)
+    emitter = Emitter(place.position, place.handler)
+    emitter.begin_call()
+    emitter.emit("LOAD_FAST", argval=name)
+    emitter.delete_fast(name)
+    emitter.end_callable()
+    emitter.call(0)
+    if not kept:
+        emitter.pop_top()
+    emitter.jump(following)
+    return emitter.instructions

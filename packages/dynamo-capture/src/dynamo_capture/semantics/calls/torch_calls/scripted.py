@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import functools
-import types
 from collections.abc import Iterator
 from typing import Any
 
 import torch
 
 from dynamo_capture.foundation.errors import GraphBreak, UserRaise
-from dynamo_capture.foundation.known_objects import METHOD_IN_CPP, in_c
+from dynamo_capture.foundation.known_objects import METHOD_IN_CPP
 from dynamo_capture.runtime.calls.opaque_calls import OpaqueCall
 from dynamo_capture.values import Const, Value
 from dynamo_capture.values.base import Context
+from fx_interface.torch_internals.torchscript import run_scripted, without_fusion
 
 _IN_SCRIPT = frozenset(
     f"prim::{name}"
@@ -31,13 +31,11 @@ _SEEN = frozenset({"aten::warn", "aten::manual_seed", "aten::save", "aten::set_g
 def call_scripted(tx: Context, owner: Const, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
     """A call of such a function, or of the method by which it is called; None for anything else."""
     function: Any = owner.value
-    target = function
     if isinstance(function, METHOD_IN_CPP) and getattr(function, "__name__", None) == "__call__" and args:
         receiver = args[0]
         if not isinstance(receiver, Const) or not _is_scripted(receiver.value):
             return None
-        target, args = types.MethodType(in_c(owner.value), receiver.value), args[1:]
-        function = receiver.value
+        function, args = receiver.value, args[1:]
     elif (
         not _is_scripted(function)
         or type(tx.attributes.in_class(type(function), "__call__")) is not METHOD_IN_CPP
@@ -49,8 +47,10 @@ def call_scripted(tx: Context, owner: Const, args: list[Value], kwargs: dict[str
     try:
         places = tuple(range(len(args)))
         named = tuple(zip(kwargs, range(len(args), len(args) + len(kwargs)), strict=True))
+        target = functools.partial(run_scripted, function)
         call = OpaqueCall(target, places, named, function.name, is_pure=True)
-        return tx.tensors.call_function(call, [*args, *kwargs.values()], {})
+        with without_fusion():
+            return tx.tensors.call_function(call, [*args, *kwargs.values()], {})
     except UserRaise as raised:
         what = raised.value.python_type().__name__
     raise GraphBreak(
