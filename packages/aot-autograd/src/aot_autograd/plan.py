@@ -5,12 +5,14 @@ Frozen records only, so that a plan can be stored as JSON (``plan_json.py``) and
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 import torch
 
 from fx_interface.python_runtime.quick_dataclasses import dataclass
+from fx_interface.symbols import IntLike
 from fx_interface.tensor_spec import TensorSpec
 
 
@@ -179,6 +181,21 @@ class BackwardPlan:
     saving: tuple[Region, ...] = ()
     reading: tuple[Region, ...] = ()
     saved_specs: tuple[TensorSpec, ...] = ()
+
+    def inputs_from_results(self) -> dict[int, int]:
+        """The backward graph's inputs, by number, that are results of the forward graph, and these by number."""
+        first = len(self.symbols)
+        return {
+            first + position: source.index
+            for position, source in enumerate(self.saved)
+            if isinstance(source, SavedOutput)
+        }
+
+    def laid_out(self, strides: Mapping[int, tuple[IntLike, ...]]) -> BackwardPlan:
+        """The same where saved values have other strides, by the numbers of the backward graph's inputs."""
+        specs = enumerate(self.saved_specs, start=len(self.symbols))
+        laid = (replace(spec, strides=strides.get(number, spec.strides)) for number, spec in specs)
+        return replace(self, saved_specs=tuple(laid))
 
 
 def earlier_results(between: Sequence[tuple[int, Sequence[int]]]) -> tuple[int, ...]:

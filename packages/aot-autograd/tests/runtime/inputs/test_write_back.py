@@ -116,3 +116,28 @@ def test_a_write_to_data_has_a_version_of_its_own(
         call(p)
         found.append((p._version > 0, p.tolist()))
     assert found[0] == found[1]
+
+
+def test_many_copies_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a GPU: those whose memory is their own together, by dtype, those whose memory is shared in turn."""
+    together: list[int] = []
+    copied = torch._foreach_copy_
+
+    def foreach(targets: Any, contents: Any) -> Any:
+        together.append(len(targets))
+        return copied(targets, contents)
+
+    monkeypatch.setattr(torch, "_foreach_copy_", foreach)
+    monkeypatch.setattr(torch.Tensor, "is_cuda", property(lambda tensor: True), raising=False)
+    writes = [MutatedInput(i, i, False) for i in range(5)]
+    inputs = [torch.zeros(2) for _ in range(3)] + [torch.zeros(2, dtype=torch.int64) for _ in range(2)]
+    results = [torch.full_like(x, i + 1) for i, x in enumerate(inputs)]
+    write_back(inputs, results, writes)
+    assert sorted(together) == [2, 3]
+    assert [x[1].item() for x in inputs] == [1, 2, 3, 4, 5]
+    assert [x._version for x in inputs] == [1] * 5
+    base = torch.arange(10.0)
+    shared = [base[i : i + 2] for i in range(0, 10, 2)]
+    write_back(shared, [base[0:2], base[0:2] + 1, base[2:4], base[2:4], base[8:10]], writes)
+    assert sorted(together) == [2, 3]
+    assert base.tolist() == [0, 1, 1, 2, 1, 2, 1, 2, 8, 9]

@@ -9,6 +9,9 @@ import torch
 
 from aot_autograd.plan import MutatedInput
 
+_FEW = 4
+"""Copies that are not worth putting together."""
+
 _set_versions = torch._C._autograd._unsafe_set_version_counter
 
 
@@ -21,6 +24,7 @@ def write_back(
     writes that do not count it never hears. ``later``: writes that are still going to be counted.
     """
     written, counters, versions = [], [], []
+    copies: list[tuple[torch.Tensor, torch.Tensor]] = []
     for write in writes:
         target, content = inputs[write.input_index], results[write.graph_index]
         count = write.counted - later
@@ -31,11 +35,29 @@ def write_back(
             if write.counted:
                 written.append(target)
         else:
-            (target if write.counted else target.data).copy_(content)
+            copies.append((target if write.counted else target.data, content))
+    _copy(copies)
     if written:
         torch.autograd.graph.increment_version([t for t in written if not t.is_inference()])
     if counters:
         _set_versions(tuple(counters), tuple(versions))
+
+
+def _copy(copies: Sequence[tuple[torch.Tensor, torch.Tensor]]) -> None:
+    """Each tensor gets its content; the many small ones of a model on a GPU, its running statistics, at once."""
+    apart = copies if len(copies) >= _FEW and all(target.is_cuda for target, _ in copies) else ()
+    memory = [tensor.untyped_storage()._cdata for pair in apart for tensor in pair]
+    if not apart or len(set(memory)) < len(memory):  # in turn, where one's content is in another's memory
+        for target, content in copies:
+            target.copy_(content)
+        return
+    by_dtype: dict[torch.dtype, tuple[list[torch.Tensor], list[torch.Tensor]]] = {}
+    for target, content in copies:
+        targets, contents = by_dtype.setdefault(target.dtype, ([], []))
+        targets.append(target)
+        contents.append(content)
+    for targets, contents in by_dtype.values():
+        torch._foreach_copy_(targets, contents)
 
 
 def count_writes(results: Sequence[Any], versions: Iterable[tuple[int, int]]) -> None:
