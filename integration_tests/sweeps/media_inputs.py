@@ -32,7 +32,6 @@ BESIDE = (
     "spatial_shapes",
     "target_sizes",
     "pixel_mask",
-    "pixel_attention_mask",
     "image_sizes",
 )
 """What ``companions`` makes for images."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from torch._ops import OpOverload
@@ -35,6 +36,7 @@ from primtorch_decomps import LIBRARY
 
 if TYPE_CHECKING:
     from aot_autograd import JointPlan, Partitioner
+    from inductor_codegen.lower.chosen_layouts import Layouts
 
 logger = logging.getLogger("fxstack")
 
@@ -118,9 +120,18 @@ def _compile(
         partition=partition,
         decompositions=_of_random_numbers(options),
     )
-    forward = _compile_aten(traced.forward, options, store)
-    backward = None if traced.backward is None else _compile_aten(traced.backward, options, store)
-    return _Compiled(traced.plan, forward, backward)
+    one = _primitive(traced.forward, options)
+    layouts = inductor_codegen.choose_layouts(one, saved=traced.backward is not None)
+    forward = _compile_primitive(one, options, store, layouts)
+    if traced.backward is None:
+        return _Compiled(traced.plan, forward, None)
+    other = _primitive(traced.backward, options)
+    assert traced.plan.backward is not None
+    passed = traced.plan.backward.inputs_from_results()
+    given = {mine: layouts.saved[result] for mine, result in passed.items() if result in layouts.saved}
+    backward = _compile_primitive(other, options, store, inductor_codegen.choose_layouts(other, given))
+    plan = replace(traced.plan, backward=traced.plan.backward.laid_out(given))
+    return _Compiled(plan, forward, backward)
 
 
 def _of_random_numbers(options: Options) -> Mapping[OpOverload, Callable[..., Any]]:
@@ -139,7 +150,8 @@ def _partitioner(budget: float | None) -> Partitioner:
     return min_cut(budget)
 
 
-def _compile_aten(graph_module: GraphModule, options: Options, store: ArtifactStore) -> CompiledGraph:
+def _primitive(graph_module: GraphModule, options: Options) -> GraphModule:
+    """A graph of dialect ``aten`` in primitives."""
     if options.verify:
         fx_interface.verify(graph_module)
     strict = options.mode == "strict"
@@ -147,5 +159,11 @@ def _compile_aten(graph_module: GraphModule, options: Options, store: ArtifactSt
     primitive = primtorch_decomps.decompose(graph_module, table)
     if options.verify:
         fx_interface.verify(primitive)
+    return primitive
+
+
+def _compile_primitive(
+    primitive: GraphModule, options: Options, store: ArtifactStore, layouts: Layouts
+) -> CompiledGraph:
     chosen = inductor_codegen.CodegenOptions(compiler=options.compiler)
-    return inductor_codegen.compile_graph(primitive, chosen, store=store)
+    return inductor_codegen.compile_graph(primitive, chosen, store=store, layouts=layouts)

@@ -11,6 +11,7 @@ from inductor_codegen.__about__ import __version__
 
 if TYPE_CHECKING:
     from inductor_codegen.compile import compile_graph
+    from inductor_codegen.lower.channels_last import choose_layouts
     from inductor_codegen.native.stored import load_graph
     from inductor_codegen.options import CodegenOptions
 else:
@@ -18,11 +19,12 @@ else:
         __name__,
         {
             "inductor_codegen.compile": ("compile_graph",),
+            "inductor_codegen.lower.channels_last": ("choose_layouts",),
             "inductor_codegen.native.stored": ("load_graph",),
             "inductor_codegen.options": ("CodegenOptions",),
         },
     )
 
-__all__ = ["CodegenOptions", "__version__", "compile_graph", "load_graph"]
+__all__ = ["CodegenOptions", "__version__", "choose_layouts", "compile_graph", "load_graph"]
 
 runs_compiled_code(__name__)

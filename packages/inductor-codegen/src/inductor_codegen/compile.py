@@ -9,6 +9,7 @@ from inductor_codegen.cache import ArtifactStore, temporary_store
 from inductor_codegen.codegen.wrapper import write_entry
 from inductor_codegen.errors import unsupported
 from inductor_codegen.ir.program import Program, RunKernel
+from inductor_codegen.lower.chosen_layouts import Layouts
 from inductor_codegen.native.cpu import build_graph
 from inductor_codegen.options import CodegenOptions
 from inductor_codegen.pipeline import kernel_sources, plan
@@ -20,16 +21,18 @@ def compile_graph(
     options: CodegenOptions | None = None,
     *,
     store: ArtifactStore | None = None,
+    layouts: Layouts | None = None,
 ) -> CompiledGraph:
     """The callable for a graph in dialect ``prims``: a native entry with C++ kernels for the CPU, Triton kernels for a
     GPU.
 
     It takes the graph's inputs positionally and returns a tuple of its outputs, never recorded by autograd. ``store``
-    is where the artifact is kept, instead of the options' folder. UnsupportedProgramError (IND10x) for a graph that
+    is where the artifact is kept, instead of the options' folder; ``layouts`` are those of ``choose_layouts``, for a
+    graph that takes tensors from another one or gives them to it. UnsupportedProgramError (IND10x) for a graph that
     cannot be compiled, MissingCompilerError (IND111), CompilationError (IND112).
     """
     options = options or CodegenOptions()
-    program = plan(graph_module)
+    program = plan(graph_module, layouts)
     if store is not None or options.cache:
         return _build(program, store or ArtifactStore(options.cache_dir), options)
     with temporary_store() as passing:

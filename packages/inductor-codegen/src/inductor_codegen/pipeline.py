@@ -7,6 +7,8 @@ from torch.fx import GraphModule
 from inductor_codegen.codegen.cpp.emit import emit_kernel
 from inductor_codegen.codegen.cpp.text.preamble import with_preamble
 from inductor_codegen.ir.program import Program
+from inductor_codegen.lower.channels_last import choose_layouts
+from inductor_codegen.lower.chosen_layouts import Layouts
 from inductor_codegen.lower.lowering import lower
 from inductor_codegen.schedule.fusion.grouping import group_values
 from inductor_codegen.schedule.programs.assemble import assemble
@@ -15,9 +17,10 @@ SPLIT_FROM = 8192
 """Characters of kernels from which compiling two files at once is faster than one."""
 
 
-def plan(graph_module: GraphModule) -> Program:
-    """The program of a graph in dialect ``prims``. UnsupportedProgramError (IND1xx) if it cannot be compiled."""
-    lowered, env = lower(graph_module)
+def plan(graph_module: GraphModule, layouts: Layouts | None = None) -> Program:
+    """The program of a graph in dialect ``prims``, with the ``layouts`` chosen for it before or now.
+    UnsupportedProgramError (IND1xx) if it cannot be compiled."""
+    lowered, env = lower(graph_module, choose_layouts(graph_module) if layouts is None else layouts)
     grouping = group_values(lowered)
     return assemble(lowered, grouping, env)
 

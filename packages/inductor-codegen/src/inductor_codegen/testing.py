@@ -11,6 +11,7 @@ import functools
 import operator
 import struct
 from collections.abc import Callable, Sequence
+from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 import torch
@@ -111,6 +112,31 @@ class ExampleGraph:
             while number and number % prime == 0:
                 factor, number = factor * made, number // prime
         return factor * number
+
+
+class GpuGraph(ExampleGraph):
+    """The same with all tensors on a GPU, as far as the graph knows: for what is decided by the device."""
+
+    def _spec(self, value: Any) -> ValueSpec:
+        return _located(super()._spec(value))
+
+
+def _located(spec: ValueSpec) -> ValueSpec:
+    if isinstance(spec, TensorSpec):
+        return replace(spec, device=torch.device("cuda", 0))
+    return type(spec)(map(_located, spec)) if isinstance(spec, (tuple, list)) else spec
+
+
+def on_device(value: Any, device: torch.device) -> Any:
+    """A program, or a part of one, with every buffer on ``device``: a GPU's program runs on the CPU so."""
+    if isinstance(value, tuple):
+        return tuple(on_device(item, device) for item in value)
+    if isinstance(value, Buffer):
+        return replace(value, device=device)
+    if is_dataclass(value) and not isinstance(value, type) and "program" in type(value).__module__:
+        changed = {field.name: on_device(getattr(value, field.name), device) for field in fields(value)}
+        return replace(value, **changed)
+    return value
 
 
 def load_kernels(kernels: Sequence[Kernel]) -> dict[str, Any]:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -13,27 +11,15 @@ import torch
 from fx_interface.dialects import prims as p
 from inductor_codegen.codegen.triton.launch.kernels import KernelRecord
 from inductor_codegen.codegen.wrapper import write_entry
-from inductor_codegen.ir.program import Buffer, Program
+from inductor_codegen.ir.program import Program
 from inductor_codegen.native.cpu import build_entry
 from inductor_codegen.pipeline import plan
-from inductor_codegen.testing import ExampleGraph
+from inductor_codegen.testing import ExampleGraph, on_device
 from inductor_codegen.toolchain.cpp_compiler import find_compiler
 from inductor_codegen.trusted import open_folder
 
 GOLDEN = Path(__file__).parent / "golden"
 GPU = torch.device("cuda", 0)
-
-
-def on_gpu(value: Any) -> Any:
-    """A program, or a part of one, with every buffer on a GPU."""
-    if isinstance(value, tuple):
-        return tuple(map(on_gpu, value))
-    if isinstance(value, Buffer):
-        return replace(value, device=GPU)
-    if is_dataclass(value) and not isinstance(value, type) and "program" in type(value).__module__:
-        changed = {field.name: on_gpu(getattr(value, field.name)) for field in fields(value)}
-        return replace(value, **changed)
-    return value
 
 
 @pytest.fixture
@@ -44,7 +30,7 @@ def program() -> Program:
     y = graph.call(p.tanh, x)
     total = graph.call(p.broadcast_in_dim, graph.call(p.sum, y, [1]), [8, size], [0])
     lengths = graph.call(p.sum, graph.call(p.exp, x), [0])
-    made: Program = on_gpu(plan(graph.build(graph.call(p.div, y, total), graph.call(p.neg, lengths))))
+    made: Program = on_device(plan(graph.build(graph.call(p.div, y, total), graph.call(p.neg, lengths))), GPU)
     return made
 
 

@@ -10,6 +10,14 @@ LONGEST = 8192
 """Points of a row that a program holds at once."""
 LONGEST_ALONG_ROWS = 64
 """The same where neighbouring rows lie next to each other in memory."""
+ROWS_SIDE_BY_SIDE = 64
+"""How many of such rows a program takes."""
+SPLIT_FROM = 1 << 20
+"""Points of a reduction, of all rows together, from which its few rows are split among more programs."""
+PROGRAMS = 512
+"""Programs that keep a GPU busy: about four for each of its multiprocessors."""
+LEAST_PARTS = 4
+"""Fewer parts are not worth a second launch."""
 
 
 def row_loops(kernel: Kernel) -> tuple[LoopVar, ...]:
@@ -46,3 +54,11 @@ def holds_rows(kernel: Kernel) -> bool:
 def computes_again(kernel: Kernel) -> bool:
     """Whether a value may be loaded after a result was stored, so that no result may share memory with an operand."""
     return reduces(kernel) and len(kernel.passes) > 1 and not holds_rows(kernel)
+
+
+def has_few_rows(rows: int, points: int, *, along_rows: bool) -> bool:
+    """Whether a reduction of ``points`` points into each of ``rows`` rows has too few rows for a GPU, so that programs
+    share the points of each. ``along_rows``: neighbouring rows lie next to each other in memory."""
+    blocks = -(-rows // ROWS_SIDE_BY_SIDE) if along_rows else rows
+    longest = LONGEST_ALONG_ROWS if along_rows else LONGEST
+    return rows * points >= SPLIT_FROM and points > longest and blocks * LEAST_PARTS <= PROGRAMS

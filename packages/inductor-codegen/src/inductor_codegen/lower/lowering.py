@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -27,20 +28,20 @@ from fx_interface.tensor_spec import SymFloatSpec, SymSpec, TensorSpec, contiguo
 from inductor_codegen.errors import unsupported
 from inductor_codegen.ir.program import Born, Buffer, FloatInput, SymbolInput, UnusedInput
 from inductor_codegen.lower import formulas, joining
-from inductor_codegen.lower.layouts import is_dense, is_disjoint, same_strides
+from inductor_codegen.lower.channels_last import channels_last
+from inductor_codegen.lower.chosen_layouts import AS_SPECS_SAY, Layouts
+from inductor_codegen.lower.products import FACTORS, PaddedProducts, PaddedResult
+from inductor_codegen.lower.storage import Values, operand_of, seen_through
 from inductor_codegen.lower.values import (
     ExternalCall,
-    Formula,
     Lowered,
     LoweredOutput,
     Number,
     Operand,
-    Placed,
-    Pointwise,
     RuntimeFloat,
     Value,
 )
-from inductor_codegen.lower.views import Layout, Reshape, Sizes, View, reshape
+from inductor_codegen.lower.views import Sizes
 
 STRIDED_DTYPES = frozenset(
     getattr(torch, name)
@@ -60,26 +61,26 @@ STRIDED_DTYPES = frozenset(
 """What kernels can load, compute with and store."""
 
 
-def lower(graph_module: GraphModule) -> tuple[Lowered, ShapeEnv]:
+def lower(graph_module: GraphModule, layouts: Layouts = AS_SPECS_SAY) -> tuple[Lowered, ShapeEnv]:
     """The values of a graph in dialect ``prims``, and the shape environment that its sizes belong to.
 
-    Raises UnsupportedProgramError (codes IND1xx) for what has no place in a program.
+    ``layouts``: where values lie otherwise than their specs say. Raises UnsupportedProgramError (codes IND1xx) for what
+    has no place in a program.
     """
     env = graph_module.meta.get(SHAPE_ENV_KEY) or ShapeEnv()
-    lowering = Lowering(env)
+    lowering = Lowering(env, layouts)
     lowering.run(graph_module)
     return lowering.result, env
 
 
-class Lowering:
-    """Owner of one graph's values while they are being made."""
+class Lowering(Values):
+    """One pass over a graph's nodes."""
 
-    def __init__(self, env: ShapeEnv) -> None:
-        self.env = env
-        self.result = Lowered()
-        self._names: set[str] = set()
+    def __init__(self, env: ShapeEnv, layouts: Layouts = AS_SPECS_SAY) -> None:
+        super().__init__(env)
+        self._layouts = layouts
+        self._products = PaddedProducts(self)
         self._symbols: set[Symbol] = set()
-        self._copies: dict[tuple[Operand, Sizes], Placed] = {}
 
     def run(self, module: GraphModule) -> None:
         """Lower placeholders, nodes and outputs of the outermost graph."""
@@ -122,7 +123,7 @@ class Lowering:
         inputs = self.result.inputs
         match spec:
             case TensorSpec():
-                value = self.add_value(node.name, spec, None, location_of_node(node))
+                value = self.add_value(node.name, self._laid_out(spec, node), None, location_of_node(node))
                 inputs.append(Buffer(value.name, value.sizes, value.strides, value.dtype, value.device))
                 return operand_of(value)
             case SymSpec(expr):
@@ -186,45 +187,30 @@ class Lowering:
             if joined is not None:
                 return joined
         formula = formulas.formula_of(prim, spec, args, kwargs)
-        return operand_of(self.add_value(node.name, spec, formula, where))
+        return operand_of(self.add_value(node.name, self._laid_out(spec, node), formula, where))
+
+    def _laid_out(self, spec: TensorSpec, node: Node, position: int = 0) -> TensorSpec:
+        """The spec with the strides that were chosen for a node's result."""
+        chosen = self._layouts.results.get((node, position))
+        return spec if chosen is None else replace(spec, strides=chosen)
 
     def _joined(
         self, node: Node, args: tuple[Any, ...], kwargs: dict[str, Any], spec: TensorSpec, where: Any
     ) -> Operand | None:
         """``cat`` as a library call; None where its result might have another layout."""
-        parts = tuple(self.place(operand, where) for operand in args[0])
-        if not joining.joins_to_rows(parts, spec):
+        chosen = self._layouts.results.get((node, 0))
+        if chosen is None:
+            parts = tuple(self.place(operand, where) for operand in args[0])
+        else:
+            parts = tuple(self.place(operand, where, channels_last(operand.sizes)) for operand in args[0])
+        if chosen is None and not joining.joins_to_rows(parts, spec):
             return None
+        spec = self._laid_out(spec, node)
         dim = args[1] if len(args) > 1 else kwargs["dim"]
         value = self.add_value(node.name, spec, None, where)
         value.call = ExternalCall(torch.ops.aten.cat.default, (parts, dim), (), (value.number,), False, where)
         self.result.calls.append(value.call)
         return operand_of(value)
-
-    def add_value(
-        self,
-        name: str,
-        spec: TensorSpec,
-        formula: Formula | None,
-        where: UserLocation | None,
-        exact: bool = False,
-    ) -> Value:
-        """A new value with the sizes and strides of ``spec``; computed ones get row-major strides if those
-        have gaps (that are not asked for by ``exact``) or overlap.
-        """
-        sizes = tuple(self.env.simplify(size) for size in spec.sizes)
-        strides = tuple(self.env.simplify(stride) for stride in spec.strides)
-        suits = is_disjoint(sizes, strides, self.env) if exact else is_dense(sizes, strides)
-        if formula is not None and not suits:
-            strides = contiguous_strides(sizes)
-        while name in self._names:
-            name += "_"
-        self._names.add(name)
-        value = Value(
-            len(self.result.values), name, sizes, strides, spec.dtype, spec.device, formula, where=where
-        )
-        self.result.values.append(value)
-        return value
 
     def _library_call(self, op: OpOverload, node: Node, known: dict[Node, Any]) -> Any:
         where = location_of_node(node)
@@ -232,18 +218,11 @@ class Lowering:
             raise unsupported("IND103", f"{op} mutates its arguments", where)
         spec = spec_of_node(node)
         single = isinstance(spec, TensorSpec)
-        results: list[Value | None] = []
-        args = tuple(self._library_argument(arg, known, where) for arg in node.args)
+        given, kept = self._padded(op, node, known, where)
+        args = tuple(self._library_argument(arg, known, where, (node, i)) for i, arg in enumerate(given))
         kwargs = tuple((name, self._library_argument(arg, known, where)) for name, arg in node.kwargs.items())
-        used = _used_results(node) if not single else {0}
+        results = self._results(op, node, where, None if kept is None else kept.operand_sizes)
         listed = list(spec) if isinstance(spec, tuple | list) else [spec]
-        for position, item in enumerate(listed):
-            if isinstance(item, TensorSpec) and position in used:
-                results.append(self.add_value(_result_name(node, position, single), item, None, where))
-            elif item is None or isinstance(item, TensorSpec) or position not in used:
-                results.append(None)
-            else:
-                raise unsupported("IND104", f"result {position} of {op} is {item!r}", where)
         aliases = reads_later(op) or any(result.alias_info is not None for result in op._schema.returns)
         numbers = tuple(None if value is None else value.number for value in results)
         born = self._sizes_born(listed, results) if self.env.symbols else ()
@@ -257,7 +236,40 @@ class Lowering:
                 value.call = call
         self.result.calls.append(call)
         operands = tuple(None if value is None else operand_of(value) for value in results)
+        if kept is not None and operands[0] is not None:
+            return seen_through(operands[0], kept.view)
         return operands[0] if single else operands
+
+    def _padded(
+        self, op: OpOverload, node: Node, known: dict[Node, Any], where: UserLocation | None
+    ) -> tuple[Sequence[Any], PaddedResult | None]:
+        """The arguments of a call, those of a product padded where that is faster."""
+        spec = spec_of_node(node)
+        if op in FACTORS and isinstance(spec, TensorSpec) and spec.is_contiguous:
+            found = self._products.padded(op, [self._argument(arg, known) for arg in node.args], where)
+            if found is not None:
+                return found
+        return node.args, None
+
+    def _results(
+        self, op: OpOverload, node: Node, where: UserLocation | None, padded: Sizes | None
+    ) -> list[Value | None]:
+        """The values of a call's results, None for those that nobody reads."""
+        spec = spec_of_node(node)
+        single = isinstance(spec, TensorSpec)
+        used = _used_results(node) if not single else {0}
+        results: list[Value | None] = []
+        for position, item in enumerate(spec if isinstance(spec, tuple | list) else [spec]):
+            if isinstance(item, TensorSpec) and position in used:
+                made = self._laid_out(item, node, position)
+                if padded is not None:
+                    made = replace(item, sizes=padded, strides=contiguous_strides(padded))
+                results.append(self.add_value(_result_name(node, position, single), made, None, where))
+            elif item is None or isinstance(item, TensorSpec) or position not in used:
+                results.append(None)
+            else:
+                raise unsupported("IND104", f"result {position} of {op} is {item!r}", where)
+        return results
 
     def _number_call(self, node: Node, known: dict[Node, Any]) -> Any:
         """A number read out of a tensor, or a check of numbers: a call without tensors as results."""
@@ -295,51 +307,40 @@ class Lowering:
                     found.append(Born(atom, position, dim))
         return tuple(found)
 
-    def _library_argument(self, arg: Any, known: dict[Node, Any], where: UserLocation | None) -> object:
+    def _library_argument(
+        self,
+        arg: Any,
+        known: dict[Node, Any],
+        where: UserLocation | None,
+        at: tuple[Node, int] | None = None,
+    ) -> object:
+        """An argument as a call takes it, in the layout chosen for it; ``at``: of which call, and its place there."""
+        strides = self._layouts.arguments.get(at) if at is not None else None
         if isinstance(arg, Node):
+            strides = self._layouts.as_told(arg) if strides is None else strides
+            strides = None if strides is None else tuple(map(self.env.simplify, strides))
             arg = known[arg]
         if isinstance(arg, Operand):
-            return self.place(arg, where)
+            return self.place(arg, where, strides)
         if isinstance(arg, (tuple, list)):
             return tuple(self._library_argument(item, known, where) for item in arg)
         if isinstance(arg, Number):
             return arg.value
         return arg
 
-    def place(self, operand: Operand, where: UserLocation | None, strides: Sizes | None = None) -> Placed:
-        """``operand`` as a strided view of memory; a copy is made where there is none, or none with these
-        ``strides``.
-        """
-        layout: Layout | None = self.result.values[operand.source].layout
-        for view in operand.views:
-            layout = None if layout is None else view.restride(layout)
-        if layout is not None and (strides is None or same_strides(layout, strides)):
-            exact = layout.strides if strides is None else strides
-            return Placed(operand.source, Layout(layout.sizes, exact, layout.offset))
-        wanted = contiguous_strides(operand.sizes) if strides is None else strides
-        found = self._copies.get((operand, wanted))
-        if found is None:
-            source = self.result.values[operand.source]
-            spec = TensorSpec(operand.sizes, wanted, operand.dtype, source.device)
-            formula = Pointwise("clone", (operand,), operand.dtype)
-            copy = self.add_value(
-                f"{source.name}_copy", spec, formula, where or source.where, exact=strides is not None
-            )
-            found = self._copies[operand, wanted] = Placed(copy.number, copy.layout)
-        return found
-
     def _outputs(self, node: Node, known: dict[Node, Any]) -> None:
         held = node.args[0]
-        for arg in held if isinstance(held, (tuple, list)) else (held,):
-            self.result.outputs.append(self._output(arg, known))
+        for position, arg in enumerate(held if isinstance(held, (tuple, list)) else (held,)):
+            self.result.outputs.append(self._output(arg, known, self._layouts.saved.get(position)))
 
-    def _output(self, arg: Any, known: dict[Node, Any]) -> LoweredOutput:
+    def _output(self, arg: Any, known: dict[Node, Any], chosen: Sizes | None) -> LoweredOutput:
         lowered = known[arg] if isinstance(arg, Node) else arg
         match lowered:
             case Operand():
                 spec = spec_of_node(arg)
                 assert isinstance(spec, TensorSpec)
-                strides = tuple(self.env.simplify(stride) for stride in spec.strides)
+                told = spec.strides if chosen is None else chosen
+                strides = tuple(self.env.simplify(stride) for stride in told)
                 return self.place(lowered, location_of_node(arg), strides)
             case Number() | RuntimeFloat() | None:
                 return lowered
@@ -349,22 +350,6 @@ class Lowering:
 
 
 _NUMBERS = frozenset({torch.ops.aten._local_scalar_dense.default, torch.ops.aten._assert_scalar.default})
-
-
-def operand_of(value: Value) -> Operand:
-    """The value itself as an operand."""
-    return Operand(value.number, (), value.sizes, value.dtype)
-
-
-def seen_through(operand: Operand, view: View) -> Operand:
-    """``operand`` with one more view on top; a reshape of a reshape is one."""
-    below = operand.views[-1] if operand.views else None
-    if isinstance(view, Reshape) and isinstance(below, Reshape):
-        operand = Operand(operand.source, operand.views[:-1], below.operand_sizes, operand.dtype)
-        view = reshape(below.operand_sizes, view.sizes)
-    if isinstance(view, Reshape) and view.sizes == view.operand_sizes:
-        return operand
-    return Operand(operand.source, (*operand.views, view), view.sizes, operand.dtype)
 
 
 def _used_results(node: Node) -> set[Any]:

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from fx_interface.dialects import prims as p
+from inductor_codegen.codegen.triton.kernel import kernel_source
 from inductor_codegen.codegen.triton.split import cells_of, split_source
 from inductor_codegen.pipeline import plan
 from inductor_codegen.testing import ExampleGraph
@@ -59,3 +60,14 @@ def test_kernels_of_several_passes_are_not_split() -> None:
     shifted = graph.call(p.sub, x, graph.call(p.broadcast_in_dim, graph.call(p.amax, x, [1]), [8, 11], [0]))
     (kernel,) = plan(graph.build(graph.call(p.sum, graph.call(p.exp, shifted), [1]))).kernels
     assert split_source(kernel) == ""
+
+
+@pytest.mark.parametrize(("points", "loops"), [(20000, 1), (20001, 2)])
+def test_whole_blocks_of_rows_that_end_unaligned_have_no_mask(points: int, loops: int) -> None:
+    """A mask that ends between two elements which a thread could load at once keeps it from that in every block."""
+    graph = ExampleGraph()
+    x = graph.input(torch.zeros(16, points))
+    (kernel,) = plan(graph.build(graph.call(p.amax, x, [1]))).kernels
+    text = kernel_source(kernel)
+    assert text.count("for roffset in range(") == loops
+    assert text.count("(rindex < rnumel)") == 1

@@ -27,6 +27,9 @@ from inductor_codegen.ir.kernel import (
     extent_product,
 )
 
+_VECTOR = 16
+"""Elements that a thread loads or stores at once at most."""
+
 
 def kernel_source(kernel: Kernel) -> str:
     """The text of the ``@triton.jit`` function, named as the kernel is."""
@@ -102,11 +105,19 @@ def _stores(step: Pass, scope: Scope) -> None:
     write_stores([node for node in step.points if isinstance(node, Store)], scope)
 
 
-def block_head(inner: Sequence[LoopVar], offset: str, width: str) -> list[str]:
-    """The lines that say which points a block has."""
+def _ends_unaligned(inner: Sequence[LoopVar]) -> bool:
+    """Whether a row ends where a mask would keep a thread from loading several elements at once, in every block of it:
+    the whole blocks are then taken without it."""
+    points = extent_product(tuple(inner))
+    return isinstance(points, int) and points % _VECTOR != 0
+
+
+def block_head(inner: Sequence[LoopVar], offset: str, width: str, *, whole: bool = False) -> list[str]:
+    """The lines that say which points a block has; ``whole``: all of them are points of the row."""
+    inside = "tl.full([1, RBLOCK], True, tl.int1)" if whole else "(rindex < rnumel)"
     return [
         f"rindex = {offset}tl.arange(0, RBLOCK)[None, :].to({width})",
-        "mask = xmask & (rindex < rnumel)",
+        f"mask = xmask & {inside}",
         f"zero = tl.zeros([XBLOCK, RBLOCK], {width})",
         *_counters("rindex", inner),
     ]
@@ -139,8 +150,14 @@ def _loop_pass(step: Pass, row: Scope, inner: Sequence[LoopVar], body: list[str]
     for node in accumulators:
         body += reductions.start(node)
     if points.lines:
-        numel = size_text(extent_product(tuple(inner)))
-        body += [f"rnumel = {numel}", "for roffset in range(0, rnumel, RBLOCK):"]
+        body.append(f"rnumel = {size_text(extent_product(tuple(inner)))}")
+        begin = "0"
+        if _ends_unaligned(inner):
+            begin = "rnumel // RBLOCK * RBLOCK"
+            body.append(f"for roffset in range(0, {begin}, RBLOCK):")
+            head = block_head(inner, "roffset + ", width, whole=True)
+            body += [f"    {line}" for line in (*head, *points.lines)]
+        body.append(f"for roffset in range({begin}, rnumel, RBLOCK):")
         body += [f"    {line}" for line in (*block_head(inner, "roffset + ", width), *points.lines)]
     for node in accumulators:
         body += reductions.finish(node)

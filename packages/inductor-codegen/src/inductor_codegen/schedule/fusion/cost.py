@@ -7,6 +7,7 @@ from __future__ import annotations
 import torch
 
 from fx_interface.python_runtime.quick_dataclasses import dataclass
+from fx_interface.symbols import product
 from inductor_codegen.lower.values import Cat, Fill, Gather, Iota, Lowered, Pad, Pointwise, Reduction, Value
 from inductor_codegen.schedule.fusion.edges import Edge, Match
 
@@ -34,35 +35,63 @@ _PLACES = frozenset({"add", "sub", "neg", "abs", "minimum", "maximum"})
 
 CHEAP = 3
 """Computing up to this much again costs less than storing and loading the result."""
+CHEAP_ON_GPU = 24
+"""The same on a GPU, whose kernels wait for memory, of arithmetic alone: one function and what stands around it."""
+_LARGE = 1 << 16
+"""Elements from which memory counts on a GPU."""
+
+
+_ARITHMETIC = (Pointwise, Fill, Iota)
 
 
 @dataclass(frozen=True, slots=True)
 class TreeCost:
-    """Work and full-size loads to compute one element of a value from what is surely in memory."""
+    """Work and full-size loads to compute one element of a value from what is surely in memory.
+
+    ``bytes`` is what these loads read; ``plain`` says that nothing but arithmetic on elements at one place is in it;
+    ``limit`` is how much of both is worth less than memory for the value.
+    """
 
     work: int
     loads: int
+    bytes: int = 0
+    plain: bool = True
+    limit: tuple[int, int] = (0, 0)
 
     @property
     def cheap(self) -> bool:
         """Whether computing the value twice beats keeping it in memory."""
-        return self.work <= CHEAP and self.loads <= 1
+        if self.work <= CHEAP and self.loads <= 1:
+            return True
+        work, most = self.limit
+        return self.plain and self.work <= work and self.bytes <= most
 
 
 def tree_costs(lowered: Lowered, edges: list[list[tuple[int, Edge]]], stored: set[int]) -> list[TreeCost]:
     """For each value what computing it at its use would cost; values in ``stored`` are loaded at no work."""
     costs: list[TreeCost] = []
     for value, reads in zip(lowered.values, edges, strict=True):
-        own = _own_cost(value.formula)
-        work, loads = own, 0
+        work, loads, size, plain = _own_cost(value.formula), 0, 0, isinstance(value.formula, _ARITHMETIC)
         for source, edge in reads:
-            below = costs[source]
-            if source in stored or lowered.values[source].formula is None or _is_reduction(lowered, source):
-                below = TreeCost(0, 1)
+            below, read = costs[source], lowered.values[source]
+            if source in stored or read.formula is None or _is_reduction(lowered, source):
+                below = TreeCost(0, 1, read.dtype.itemsize)
             work += below.work
-            loads += 0 if edge.match is Match.REPEATED else below.loads
-        costs.append(TreeCost(0 if loads == 0 and _is_place(value) else work, loads))
+            plain = plain and below.plain and edge.match is not Match.OTHER
+            if edge.match is not Match.REPEATED:
+                loads, size = loads + below.loads, size + below.bytes
+        work = 0 if loads == 0 and _is_place(value) else work
+        costs.append(TreeCost(work, loads, size, plain, _limit(value)))
     return costs
+
+
+def _limit(value: Value) -> tuple[int, int]:
+    """Work and bytes up to which a value is computed again: bytes that two readers load, and the store before. Of a
+    small value it is launches that count, not memory."""
+    size = product(value.sizes)
+    if value.device.type != "cuda" or (isinstance(size, int) and size < _LARGE):
+        return (0, 0)
+    return CHEAP_ON_GPU, value.dtype.itemsize * 3 // 2
 
 
 def _is_place(value: Value) -> bool:

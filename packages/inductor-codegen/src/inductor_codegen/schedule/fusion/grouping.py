@@ -10,9 +10,6 @@ by one of them.
 from __future__ import annotations
 
 from dataclasses import field
-from enum import Enum
-
-import torch
 
 from fx_interface.operator_facts.collectives import is_wait
 from fx_interface.operator_facts.data_errors import is_opaque
@@ -22,40 +19,10 @@ from inductor_codegen.schedule.fusion.cost import TreeCost, tree_costs
 from inductor_codegen.schedule.fusion.data_dependence import Tokens
 from inductor_codegen.schedule.fusion.domain import Domain
 from inductor_codegen.schedule.fusion.edges import Edge, Match, edges_of
+from inductor_codegen.schedule.fusion.gpu_groups import is_split
+from inductor_codegen.schedule.fusion.groups import Group, Grouping, Position
+from inductor_codegen.schedule.fusion.merging import MAX_MEMBERS, Merger
 from inductor_codegen.schedule.fusion.order import Dependencies
-
-MAX_MEMBERS = 120
-"""Values in one kernel: beyond, compilers get slow and registers run out."""
-
-
-class Position(Enum):
-    """How a value's elements correspond to the points of a group's loops."""
-
-    FULL = "full"
-    ROW = "row"
-    OTHER = "other"
-
-
-@dataclass(slots=True, eq=False)
-class Group:
-    """The values of one kernel. ``unit`` numbers it among the program's units; ``stored`` values go to
-    memory.
-    """
-
-    unit: int
-    domain: Domain
-    device: torch.device
-    members: dict[int, set[Position]] = field(default_factory=dict)
-    stored: dict[int, Position] = field(default_factory=dict)
-    reductions: set[int] = field(default_factory=set)
-
-
-@dataclass(frozen=True, slots=True)
-class Grouping:
-    """The groups by unit, and the order of units; units below ``len(lowered.calls)`` are library calls."""
-
-    groups: dict[int, Group]
-    order: tuple[int, ...]
 
 
 @dataclass(slots=True)
@@ -84,9 +51,10 @@ class _Grouper:
         self.uses = [_Uses() for _ in lowered.values]
         self.groups: dict[int, Group] = {}
         self.homes: list[list[Group]] = [[] for _ in lowered.values]
-        self.dependencies = Dependencies()
+        self.dependencies = Dependencies(exact=any(v.device.type == "cuda" for v in lowered.values))
         self.call_units = {id(call): unit for unit, call in enumerate(lowered.calls)}
         self.next_unit = len(lowered.calls)
+        self.merger = Merger(lowered, self.groups, self.homes, self.dependencies)
         self._collect_uses()
         forced = {number for number, uses in enumerate(self.uses) if uses.forced}
         self.costs: list[TreeCost] = tree_costs(lowered, self.edges, forced)
@@ -273,6 +241,9 @@ class _Grouper:
         self._join(value, group, {position})
         group.stored[value.number] = position
         self._need(value, group.unit, positions)
+        if position is Position.FULL:
+            readers = [unit for unit, (known, _) in positions.items() if known == {Position.FULL}]
+            self.merger.merge_readers(group, readers)
 
     def _home(self, uses: _Uses, positions: dict[int, tuple[set[Position], bool]]) -> Group | None:
         """A reader's group that can also store the value for all others."""
@@ -281,12 +252,22 @@ class _Grouper:
             if (
                 positions[unit][0] not in ({Position.FULL}, {Position.ROW})
                 or len(group.members) >= MAX_MEMBERS
+                or self._is_row_of_points(positions[unit][0], group)
             ):
                 continue
             others = [other for other in positions if other != unit]
             if not self.dependencies.reaches(unit, (*others, *uses.calls)):
                 return group
         return None
+
+    def _is_row_of_points(self, known: set[Position], group: Group) -> bool:
+        """Whether a value would be stored once a row by a kernel that reduces nothing, or that cannot reduce what it is
+        computed from: a GPU takes the points of such kernels in any order without that."""
+        if group.device.type != "cuda" or known != {Position.ROW}:
+            return False
+        return not group.reductions or any(
+            is_split(self.lowered.values[number], self.lowered) for number in group.reductions
+        )
 
     def _place_reduction(
         self, value: Value, uses: _Uses, positions: dict[int, tuple[set[Position], bool]]
@@ -302,14 +283,18 @@ class _Grouper:
         if uses.forced or any(unit != home.unit for unit in positions):
             home.stored[value.number] = Position.ROW
         self._need(value, home.unit, positions)
+        self.merger.merge_siblings(value, home)
 
     def _reduction_home(
         self, value: Value, uses: _Uses, positions: dict[int, tuple[set[Position], bool]], outer: list[bool]
     ) -> Group | None:
         kept = [dim for dim, keep in enumerate(outer) if keep]
+        apart = is_split(value, self.lowered)
         for unit in sorted(positions, reverse=True):
             group = self.groups[unit]
             others = [other for other in positions if other != unit]
+            if apart and positions[unit][0] == {Position.ROW} and self._needs_another_pass(value, group):
+                continue
             if group.device != value.device or self.dependencies.reaches(unit, (*others, *uses.calls)):
                 continue
             known = positions[unit][0]
@@ -318,6 +303,20 @@ class _Grouper:
             if known == {Position.FULL} and self._promote(group, value, outer):
                 return group
         return None
+
+    def _needs_another_pass(self, value: Value, group: Group) -> bool:
+        """Whether something at the points of a group is computed from a row's total ``value``."""
+        pending, seen = [value.number], {value.number}
+        while pending:
+            for consumer, _ in self.uses[pending.pop()].reads:
+                known = group.members.get(consumer)
+                if known is None or consumer in seen:
+                    continue
+                if consumer in group.reductions or known != {Position.ROW}:
+                    return True
+                seen.add(consumer)
+                pending.append(consumer)
+        return False
 
     def _promote(self, group: Group, value: Value, outer: list[bool]) -> bool:
         """Turn a group without reductions over a reduction's result into the epilogue of that reduction."""

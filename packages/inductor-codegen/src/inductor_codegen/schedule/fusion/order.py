@@ -13,9 +13,11 @@ class Dependencies:
     number.
     """
 
-    __slots__ = ("_needs", "_span")
+    __slots__ = ("_exact", "_needs", "_span")
 
-    def __init__(self) -> None:
+    def __init__(self, *, exact: bool = False) -> None:
+        """``exact``: units may hold values from far apart, so that numbers do not tell what need not be searched."""
+        self._exact = exact
         self._needs: dict[int, set[int]] = {}
         self._span: dict[int, tuple[int, int]] = {}
 
@@ -41,10 +43,16 @@ class Dependencies:
             for needed in self._needs[pending.pop()]:
                 if needed in wanted:
                     return True
-                if needed not in seen and self._span[needed][1] > lowest:
+                if needed not in seen and (self._exact or self._span[needed][1] > lowest):
                     seen.add(needed)
                     pending.append(needed)
         return False
+
+    def reaches_around(self, unit: int, target: int) -> bool:
+        """Whether ``unit`` needs ``target`` through others."""
+        return any(
+            needed != target and self.reaches(needed, (target,)) for needed in tuple(self._needs[unit])
+        )
 
     def merge(self, unit: int, gone: int) -> None:
         """``unit`` takes over everything of ``gone``."""

@@ -36,7 +36,7 @@ from inductor_codegen.ir.traverse import (
 )
 from inductor_codegen.lower.values import Lowered
 from inductor_codegen.schedule.fusion.domain import Runs
-from inductor_codegen.schedule.fusion.grouping import Group, Position
+from inductor_codegen.schedule.fusion.groups import Group, Position
 from inductor_codegen.schedule.kernels.evaluate import Evaluator, Point
 from inductor_codegen.schedule.kernels.loops import by_stride, cuts, hint, merge, vector_loop
 from inductor_codegen.schedule.kernels.passes import keep_between, split_passes
@@ -117,6 +117,8 @@ def _evaluate(group: Group, lowered: Lowered, env: ShapeEnv, builder: ScalarBuil
         store = Store(value.name, value.layout.address(point), evaluator.value(number, point))
         (stores if position is Position.FULL else row_stores).append(store)
     kept = [True] * len(domain.dims) if domain.outer is None else domain.outer
+    if group.device.type == "cuda" and not group.reductions and not row_stores:
+        kept = [True] * len(domain.dims)  # a program takes any of the points, in the order of memory
     loops = points.loops
     outer = [loop for loop, keep in zip(loops, kept, strict=True) if keep]
     inner = [loop for loop, keep in zip(loops, kept, strict=True) if not keep]

@@ -33,7 +33,7 @@ from inductor_codegen.lower.values import (
     Value,
 )
 from inductor_codegen.lower.views import Layout
-from inductor_codegen.schedule.fusion.grouping import Group, Grouping
+from inductor_codegen.schedule.fusion.groups import Group, Grouping
 from inductor_codegen.schedule.kernels.build import Launch, build_kernel
 from inductor_codegen.schedule.programs.kernel_reuse import GroupKey
 from inductor_codegen.schedule.programs.liveness import defines, in_place, last_uses, reads

@@ -23,7 +23,7 @@ from inductor_codegen.lower.values import (
     RuntimeFloat,
     Value,
 )
-from inductor_codegen.schedule.fusion.grouping import Group
+from inductor_codegen.schedule.fusion.groups import Group
 
 
 class GroupKey:

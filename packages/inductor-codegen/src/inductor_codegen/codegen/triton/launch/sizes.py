@@ -10,7 +10,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from fx_interface.python_runtime.quick_dataclasses import dataclass
-from inductor_codegen.ir.blocks import LONGEST, LONGEST_ALONG_ROWS
+from inductor_codegen.ir.blocks import (
+    LEAST_PARTS,
+    LONGEST,
+    LONGEST_ALONG_ROWS,
+    PROGRAMS,
+    ROWS_SIDE_BY_SIDE,
+    SPLIT_FROM,
+)
 
 POINTS = 1024
 """Elements of a pointwise program: eight a thread at four warps."""
@@ -20,14 +27,8 @@ OPTIONS = {"enable_fp_fusion": True, "debug": True, "sanitize_overflow": False}
 
 TILE = 64
 """Rows, and points, of a tile."""
-SPLIT_FROM = 1 << 20
-"""Points of a reduction, of all rows together, from which its few rows are split among more programs."""
 SPLIT_POINTS = 2048
 """Points that a program of a split reduction holds at once, of one row."""
-PROGRAMS = 512
-"""Programs that keep a GPU busy: about four for each of its multiprocessors."""
-LEAST_PARTS = 4
-"""Fewer parts are not worth a second launch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,11 @@ def choose(rows: int, points: int | None, *, along_rows: bool, splits: bool = Fa
 
 def _rows_at_once(rows: int, points: int, along_rows: bool) -> Launch:
     """A launch whose programs hold ``points`` points of their rows at once."""
-    block = min(64, power_of_two(rows)) if along_rows else max(1, min(POINTS // points, power_of_two(rows)))
+    block = (
+        min(ROWS_SIDE_BY_SIDE, power_of_two(rows))
+        if along_rows
+        else max(1, min(POINTS // points, power_of_two(rows)))
+    )
     held = points * block
     warps = 8 if along_rows else 4 if held <= POINTS else 8 if held <= 4 * POINTS else 16
     return Launch(-(-rows // block), block, points, warps)

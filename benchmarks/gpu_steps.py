@@ -1,0 +1,116 @@
+"""``python -m benchmarks.gpu_steps``: steps of models of usual size on a GPU, in one process eager, stock and fxstack.
+
+Of each system the median time of a step, between events on the stream and in turns, the time that the GPU spends in
+kernels and their number. Compare times within a row only: what the host does depends on the machine.
+``--channels-last`` converts model and images as a user would.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import nn
+
+from benchmarks.gpu import interleaved
+from benchmarks.gpu_models import GPU_WORKLOADS
+from benchmarks.models import loss_of
+from benchmarks.worker import _compile
+
+Step = Callable[[], Any]
+SYSTEMS = ("eager", "stock", "fxstack")
+
+
+def make_step(
+    name: str, system: str, *, training: bool, dtype: torch.dtype, channels_last: bool = False
+) -> Step:
+    """A step of a fresh model on the current GPU."""
+    built, given = GPU_WORKLOADS[name].build(training=training)
+    model: nn.Module = built.cuda().to(dtype)
+    inputs = {key: x.cuda().to(dtype) if x.is_floating_point() else x.cuda() for key, x in given.items()}
+    if not training:
+        inputs.pop("labels", None)
+    if channels_last:
+        model = model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        inputs = {
+            key: x.contiguous(memory_format=torch.channels_last) if x.dim() == 4 else x
+            for key, x in inputs.items()
+        }
+    called = _compile(system, model)
+
+    def infer() -> Any:
+        with torch.no_grad():
+            return called(**inputs)
+
+    def train() -> Any:
+        for parameter in model.parameters():
+            parameter.grad = None
+        loss = loss_of(called(**inputs))
+        loss.backward()  # type: ignore[no-untyped-call]
+        return loss
+
+    return train if training else infer
+
+
+def kernel_times(step: Step, steps: int = 3) -> dict[str, tuple[float, float]]:
+    """For each kernel by name how often a step launches it and the milliseconds that it takes in all."""
+    from torch.profiler import ProfilerActivity, profile
+
+    with profile(activities=[ProfilerActivity.CUDA]) as profiler:
+        for _ in range(steps):
+            step()
+        torch.cuda.synchronize()
+    found: dict[str, tuple[float, float]] = {}
+    for event in profiler.events():
+        if event.device_type == torch._C._autograd.DeviceType.CUDA:
+            count, time = found.get(event.name, (0.0, 0.0))
+            found[event.name] = count + 1 / steps, time + event.device_time / steps / 1e3
+    return found
+
+
+def main() -> None:
+    """Measure what the arguments name; one JSON line for each model and phase."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--models", nargs="+", choices=GPU_WORKLOADS, default=list(GPU_WORKLOADS))
+    parser.add_argument(
+        "--phases", nargs="+", choices=("inference", "training"), default=["inference", "training"]
+    )
+    parser.add_argument("--systems", nargs="+", choices=SYSTEMS, default=list(SYSTEMS))
+    parser.add_argument("--dtype", default="bfloat16")
+    parser.add_argument("--rounds", type=int, default=20)
+    parser.add_argument("--kernels", type=int, default=0, help="how many of the longest kernels to print")
+    parser.add_argument("--channels-last", action="store_true")
+    options = parser.parse_args()
+    dtype: torch.dtype = getattr(torch, options.dtype)
+    for name in options.models:
+        for phase in options.phases:
+            runs = {
+                system: make_step(
+                    name,
+                    system,
+                    training=phase == "training",
+                    dtype=dtype,
+                    channels_last=options.channels_last,
+                )
+                for system in options.systems
+            }
+            steps = {system: 1e3 * time for system, time in interleaved(runs, options.rounds).items()}
+            kernels = {system: kernel_times(run) for system, run in runs.items()}
+            line: dict[str, Any] = {"model": name, "phase": phase, "card": torch.cuda.get_device_name()}
+            line |= {f"{system} ms": round(time, 3) for system, time in steps.items()}
+            for system, times in kernels.items():
+                line[f"{system} kernels ms"] = round(sum(time for _, time in times.values()), 3)
+                line[f"{system} launches"] = round(sum(count for count, _ in times.values()))
+            print(json.dumps(line), flush=True)
+            for system, times in kernels.items():
+                for kernel, (count, time) in sorted(times.items(), key=lambda i: -i[1][1])[: options.kernels]:
+                    print(f"  {system:8} {time:9.4f} ms {count:6.1f} x {kernel[:120]}")
+
+
+if __name__ == "__main__":
+    main()
