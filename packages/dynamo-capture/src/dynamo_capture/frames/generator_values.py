@@ -161,7 +161,7 @@ class GeneratorValue(IteratorValue):
                 case "close", []:
                     return self.close(tx)
         except IteratorStop as stop:
-            raise tx.raises(StopIteration, *([stop.value] if stop.value is not None else [])) from None
+            raise stop.raised(tx) from None
         return super().call_method(tx, name, args, kwargs)
 
     def own_attribute(self, tx: Context, name: str) -> Value | None:

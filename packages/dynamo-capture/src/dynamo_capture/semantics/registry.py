@@ -23,7 +23,6 @@ PURE_MODULES: set[str] = {
     "_operator",
     "operator",
     "fnmatch",
-    "posixpath",
     "string",
     "keyword",
     "zlib",

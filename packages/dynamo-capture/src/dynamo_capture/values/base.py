@@ -287,6 +287,11 @@ class IteratorStop(Exception):
     def __init__(self, value: Value | None = None) -> None:
         self.value = value
 
+    def raised(self, tx: Context) -> Exception:
+        """The StopIteration that Python raises: with an argument only where a generator returned something."""
+        is_empty = self.value is None or tx.force(self.value).stands_for(None)
+        return tx.raises(StopIteration, *([] if is_empty else [self.value]))
+
 
 class IteratorValue(Value):
     """An iterator that the trace made."""
@@ -342,7 +347,7 @@ class IteratorValue(Value):
             try:
                 return self.next(tx)
             except IteratorStop as stop:
-                raise tx.raises(StopIteration, *([stop.value] if stop.value is not None else [])) from None
+                raise stop.raised(tx) from None
         return super().call_method(tx, name, args, kwargs)
 
 

@@ -4,6 +4,7 @@ import functools
 import importlib
 import inspect
 import operator
+import os
 import queue
 
 import pytest
@@ -146,3 +147,54 @@ def test_a_call_that_a_queue_refuses_puts_nothing():
     with pytest.raises(TypeError, match="put"):
         dynamo_capture.optimize(lambda graph, examples: graph.forward)(program)(waiting, torch.ones(1))
     assert waiting.qsize() == 1
+
+
+def test_functions_of_paths_ask_in_each_call(tmp_path, monkeypatch):
+    monkeypatch.setenv("NAME_IN_A_PATH", "one")
+    (tmp_path / "first").mkdir()
+    link = str(tmp_path / "link")
+
+    def program(x):
+        asked = (
+            os.path.abspath("a"),
+            os.path.realpath("a"),
+            os.path.relpath(link),
+            os.path.expandvars("$NAME_IN_A_PATH"),
+        )
+        return (
+            x + 1,
+            asked,
+            os.path.islink(link),
+            os.path.lexists(link),
+            os.path.join("a", os.path.basename(link)),
+        )
+
+    compiled = dynamo_capture.optimize("eager")(program)
+    x = torch.ones(2)
+    monkeypatch.chdir(tmp_path)
+    assert compiled(x)[1:] == program(x)[1:]
+    os.symlink(tmp_path, link)
+    monkeypatch.setenv("NAME_IN_A_PATH", "two")
+    monkeypatch.chdir(tmp_path / "first")
+    assert compiled(x)[1:] == program(x)[1:]
+
+
+def test_a_generator_that_returns_none_stops_without_arguments():
+    def steps(value):
+        yield 1
+        return value
+
+    def program(x):
+        found = []
+        for value in (None, 2, (2,)):
+            for step in (next, lambda it: it.send(None), lambda it: it.__next__()):
+                made = steps(value)
+                step(made)
+                try:
+                    step(made)
+                except StopIteration as stop:
+                    found.append((stop.args, stop.value))
+        return x + 1, found
+
+    x = torch.ones(2)
+    assert dynamo_capture.optimize("eager")(program)(x)[1] == program(x)[1]

@@ -195,7 +195,7 @@ def next_item(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value
     except IteratorStop as stop:
         if len(args) > 1:
             return args[1]
-        raise tx.raises(StopIteration, *([stop.value] if stop.value is not None else [])) from None
+        raise stop.raised(tx) from None
     except UserRaise as raised:
         if len(args) > 1 and issubclass(raised.value.python_type(), StopIteration):
             return args[1]

@@ -67,6 +67,21 @@ pure(
     struct.calcsize,
 )
 
+pure(  # of the functions of paths those that only compute, and ask neither the file system nor the process
+    os.path.basename,
+    os.path.commonpath,
+    os.path.commonprefix,
+    os.path.dirname,
+    os.path.isabs,
+    os.path.join,
+    os.path.normcase,
+    os.path.normpath,
+    os.path.split,
+    os.path.splitdrive,
+    os.path.splitext,
+    getattr(os.path, "splitroot", os.path.split),  # there from 3.12 on
+)
+
 
 @handles(sys.getrecursionlimit)
 def recursion_limit(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
