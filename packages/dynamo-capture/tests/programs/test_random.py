@@ -298,3 +298,15 @@ def test_an_order_of_sizes_that_differ_is_drawn(whole):
         return lambda x: x[torch.randperm(x.shape[0], generator=generator)]
 
     whole.made(make, *[(torch.arange(float(size)),) for size in (2, 4, 5, 6)], operators=LIBRARY)
+
+
+def test_quasirandom_numbers(same):
+    """Their functions in C++ go to memory that a trace does not have."""
+
+    def program(x):
+        engine = torch.quasirandom.SobolEngine(3)
+        engine.fast_forward(4)
+        mixed = torch.quasirandom.SobolEngine(2, scramble=True, seed=3)
+        return engine.draw(2), mixed.draw(2), x + 1
+
+    same(program, (torch.ones(2),))

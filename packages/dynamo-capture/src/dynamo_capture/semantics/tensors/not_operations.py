@@ -64,6 +64,18 @@ _FUNCTIONS: Final[dict[object, str]] = {
 }
 """Functions of ``torch`` that do what a method does: ``torch.is_conj(x)``."""
 
+_BELOW_DISPATCH: Final[frozenset[object]] = frozenset(
+    vars(torch)[name]
+    for name in (
+        "_sobol_engine_draw",
+        "_sobol_engine_ff_",
+        "_sobol_engine_initialize_state_",
+        "_sobol_engine_scramble_",
+    )
+    if name in vars(torch)
+)
+"""Functions in C++ that go to the memory of their arguments, below all dispatch: stand-ins have none."""
+
 _REGISTERING: Final = frozenset({"register_hook", "register_post_accumulate_grad_hook"})
 """Methods that keep a Python function where ``hooks.py`` can follow them."""
 
@@ -81,6 +93,8 @@ def check_function_is_operation(function: object) -> None:
     name = _FUNCTIONS.get(function) if isinstance(function, BuiltinFunctionType) else None
     if name is not None:
         raise GraphBreak(*_ENDING[name])
+    if isinstance(function, BuiltinFunctionType) and function in _BELOW_DISPATCH:
+        raise GraphBreak("CAP206", f"{function.__name__} goes to the memory of its arguments")
 
 
 def check_is_operation(name: str, args: Sequence[Value], kwargs: Mapping[str, Value]) -> None:
