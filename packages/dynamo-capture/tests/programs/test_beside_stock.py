@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import torch
 from torch import nn
 from torch.testing._internal.two_tensor import TwoTensor
@@ -50,3 +52,24 @@ def test_torchs_own_wrapper_subclass_takes_one_graph_as_in_stock() -> None:
                 assert torch.equal(one.b, other.b)
                 assert one.stride() == other.stride()
     assert counts == [1, 1]
+
+
+def test_what_stock_would_compile_is_part_of_a_graph():
+    """Decorated functions of libraries, as in stock's own graphs; one that only has their attributes is itself."""
+
+    @torch.compile(backend="eager")
+    def part(x):
+        return x.sin() * 10
+
+    @functools.wraps(part)
+    def wrapper(x):
+        return part(x) + 5
+
+    layer = torch.compile(torch.nn.Linear(2, 2), backend="eager")
+
+    def f(x):
+        return wrapper(x) + part(x) * layer(x)
+
+    x = torch.ones(2)
+    compiled = optimize(lambda graph, _: graph.forward, fullgraph=True)(f)
+    torch.testing.assert_close(compiled(x), f(x))

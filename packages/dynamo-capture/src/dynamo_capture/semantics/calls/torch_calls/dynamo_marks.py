@@ -39,6 +39,9 @@ def without_stock_marks(
         return Const(None)
     if tx.tensors.below and function.__code__.co_qualname == _DISABLING and hasattr(function, "__wrapped__"):
         return tx.calls.call_known(Const(function.__wrapped__), args, kwargs)
+    compiled = _compiled_by_stock(function)
+    if compiled is not None:
+        return tx.calls.call_known(Const(compiled), args, kwargs)
     original = getattr(function, "_torchdynamo_orig_callable", None)
     if original is not None and str(getattr(original, "__module__", "")).startswith("torch.optim."):
         return tx.inliner.call_function(Const(original), args, kwargs)
@@ -52,6 +55,15 @@ def may_be_marked(tx: Context, function: FunctionType) -> bool:
         or str(function.__module__).startswith("torch._dynamo.")
         or function in tx.policy.silenced
     )
+
+
+def _compiled_by_stock(function: Any) -> Any:
+    """The function that stock's compiler would compile where this one is called, as ``torch.compile`` makes them: a part
+    of a program that is compiled as a whole. None for others, also for such as have been given its attributes."""
+    held = vars(function)
+    if held.get("_torchdynamo_wrapper_id") != id(function) or held.get("_torchdynamo_disable"):
+        return None
+    return held.get("_torchdynamo_inline")
 
 
 def is_torchs_own_code(tx: Context) -> bool:
