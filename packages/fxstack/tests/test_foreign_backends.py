@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
 
 import fxstack
 from fxstack.foreign_backends import MOST_VERSIONS, by_sizes
@@ -77,6 +78,7 @@ def test_a_backend_finds_example_values_and_the_tracing_context():
         context = torch._guards.TracingContext.get()
         assert torch._guards.detect_fake_mode(examples) is context.fake_mode
         assert not context.fake_mode.shape_env.guards
+        assert type(context.fake_mode) is FakeTensorMode  # rules of higher-order operators are by class
         values = [node.meta.get("example_value") for node in graph.graph.nodes if node.op != "output"]
         for value in values:
             if isinstance(value, torch.Tensor):

@@ -278,3 +278,27 @@ def test_a_function_whose_callee_has_effects(same):
         return lambda x: (f(x), list(log))
 
     same.made(make, (X,), (X,))
+
+
+@functools.lru_cache
+def looked_up(n):
+    """A number."""
+    return n
+
+
+def test_wrappers_of_cached_functions_have_their_dictionary():
+    def program(x):
+        @functools.wraps(looked_up)
+        def wrapper(y):
+            return looked_up(2) * y
+
+        wrapper.note = 3
+        return wrapper(x), wrapper, list(vars(wrapper))
+
+    x = torch.ones(2)
+    result, made, names = optimize(lambda graph, _: graph.forward, fullgraph=True)(program)(x)
+    expected, wrapper, wanted = program(x)
+    assert torch.equal(result, expected)
+    assert names == wanted == list(vars(made))
+    assert vars(made) == vars(wrapper)
+    assert (made.__name__, made.__doc__) == (wrapper.__name__, wrapper.__doc__)

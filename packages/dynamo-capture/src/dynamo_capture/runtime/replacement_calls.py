@@ -219,15 +219,18 @@ def make_function(
     defaults: tuple[Any, ...],
     keyword_defaults: dict[str, Any],
     closure: tuple[types.CellType, ...],
-    attributes: dict[str, Any],
+    attributes: dict[str | tuple[str], Any],
 ) -> types.FunctionType:
-    """A function as ``def`` makes it."""
+    """A function as ``def`` makes it. What only its dictionary holds has a tuple of the name as its key."""
     made = types.FunctionType(code, namespace, code.co_name, defaults or None, closure or None)
     if keyword_defaults:
         made.__kwdefaults__ = keyword_defaults
     made.__qualname__ = code.co_qualname
     for name, value in attributes.items():
-        setattr(made, name, value)
+        if isinstance(name, tuple):
+            made.__dict__[name[0]] = value
+        else:
+            setattr(made, name, value)
     return made
 
 

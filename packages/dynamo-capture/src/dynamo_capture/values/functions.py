@@ -71,7 +71,8 @@ class FunctionValue(Value):
         self.closure: list[CellValue] = []
         self.name = code.co_name
         self.qualname = code.co_qualname
-        self.attrs: dict[str, Value] = {}
+        self.attrs: dict[Any, Value] = {}
+        """By name; what only its dictionary holds, under a name that is another attribute, by a tuple of the name."""
         self.source: Source | None = None
 
     @property

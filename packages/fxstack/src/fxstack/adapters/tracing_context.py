@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch._guards import TracingContext, tracing
@@ -22,43 +22,41 @@ from fx_interface.symbols import IntLike, Symbol
 from fx_interface.symbols.evaluation import evaluate
 from fx_interface.tensor_spec import SPEC_KEY, SymFloatSpec
 
-if TYPE_CHECKING:
-    from torch.fx.experimental.symbolic_shapes import ShapeEnv as StockShapeEnv
-
 EXAMPLE_KEY = "example_value"
 
 
-class ExampleMode(FakeTensorMode):  # type: ignore[no-untyped-call]
-    """The mode of the example values. Its environment of symbols, whose import takes long, is made when asked for."""
+class ExampleContext(TracingContext):
+    """The context with the fake mode of the example values. The mode's environment of symbols, whose import takes long,
+    is made when a backend asks for the mode; there is no symbol in it until the backend makes one."""
 
-    def __init__(self) -> None:
-        self._shape_env: StockShapeEnv | None = None
-        super().__init__(static_shapes=True)
+    def __init__(self, mode: FakeTensorMode) -> None:
+        self._mode = mode
+        super().__init__(mode)
 
     @property
-    def shape_env(self) -> StockShapeEnv:
-        """An environment, without a symbol until the backend makes one."""
-        if self._shape_env is None:
+    def fake_mode(self) -> FakeTensorMode:
+        """The mode, complete."""
+        if self._mode.shape_env is None:
             from torch.fx.experimental.symbolic_shapes import ShapeEnv as StockShapeEnv
 
-            self._shape_env = StockShapeEnv()
-        return self._shape_env
+            self._mode.shape_env = StockShapeEnv()
+        return self._mode
 
-    @shape_env.setter
-    def shape_env(self, given: StockShapeEnv | None) -> None:
-        self._shape_env = given
+    @fake_mode.setter
+    def fake_mode(self, mode: FakeTensorMode) -> None:
+        self._mode = mode
 
 
 @contextmanager
 def as_torch_calls(graph_module: GraphModule, inputs: Sequence[Any]) -> Iterator[None]:
     """Within, a backend that is given ``graph_module`` and ``inputs`` finds what torch's capture would have left."""
-    mode = ExampleMode()
+    mode = FakeTensorMode(static_shapes=True)
     values = _symbol_values(graph_module, inputs)
     for part in graph_module.modules():
         if isinstance(part, GraphModule):
             for node in part.graph.nodes:
                 _give_example(node, mode, values)
-    with tracing(TracingContext(mode)):
+    with tracing(ExampleContext(mode)):
         yield
 
 

@@ -138,7 +138,8 @@ class InstanceDictValue(DictValue):
 
 class FunctionDictValue(DictValue):
     """The ``__dict__`` of a function, or ``functools.partial``, that the trace made: those of its attributes
-    (``attrs``) that are not in ``slots``."""
+    (``attrs``) that are not in ``slots``, and what is stored under such a name, which is no attribute: its key there is
+    a tuple of the name (``functools.wraps`` of a cached function)."""
 
     __slots__ = ("function", "slots")
 
@@ -151,8 +152,9 @@ class FunctionDictValue(DictValue):
         return self.function.attrs
 
     def all_entries(self, tx: Context) -> dict[Any, list[Value]]:
-        attributes = self.function.attrs.items()
-        return {name: [Const(name), value] for name, value in attributes if name not in self.slots}
+        held = [(key, value) for key, value in self.function.attrs.items() if key not in self.slots]
+        named = [(key[0] if isinstance(key, tuple) else key, value) for key, value in held]
+        return {name: [Const(name), value] for name, value in named}
 
     def find(self, tx: Context, key: Any, *, guard: bool = True) -> Value | None:
         entry = self.all_entries(tx).get(key)
@@ -164,17 +166,17 @@ class FunctionDictValue(DictValue):
     def contains(self, tx: Context, item: Value) -> bool:
         return self.find(tx, tx.hash_key(item)) is not None
 
-    def _name(self, tx: Context, key: Value) -> str:
+    def _key(self, tx: Context, key: Value) -> str | tuple[str]:
         name = tx.hash_key(key)
-        if not isinstance(name, str) or name in self.slots:
+        if not isinstance(name, str):
             raise GraphBreak("CAP215", f"{name!r} is written to the dictionary of {self.function.describe()}")
-        return name
+        return (name,) if name in self.slots else name
 
     def set_item(self, tx: Context, key: Value, value: Value) -> None:
-        self.function.attrs[self._name(tx, key)] = value
+        self.function.attrs[self._key(tx, key)] = value
 
     def del_item(self, tx: Context, key: Value) -> None:
-        if self.function.attrs.pop(self._name(tx, key), None) is None:
+        if self.function.attrs.pop(self._key(tx, key), None) is None:
             raise tx.raises(KeyError, key)
 
     def children(self, tx: Context) -> list[Value]:

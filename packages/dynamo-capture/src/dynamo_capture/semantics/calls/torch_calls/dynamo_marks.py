@@ -58,8 +58,8 @@ def may_be_marked(tx: Context, function: FunctionType) -> bool:
 
 
 def _compiled_by_stock(function: Any) -> Any:
-    """The function that stock's compiler would compile where this one is called, as ``torch.compile`` makes them: a part
-    of a program that is compiled as a whole. None for others, also for such as have been given its attributes."""
+    """The function that stock's compiler would compile where this one, which ``torch.compile`` has made, is called: a
+    part of a program that is compiled as a whole. None for others, also for such as have been given its attributes."""
     held = vars(function)
     if held.get("_torchdynamo_wrapper_id") != id(function) or held.get("_torchdynamo_disable"):
         return None
