@@ -13,6 +13,7 @@ from dynamo_capture.foundation.break_kinds import KINDS
 LONGEST = 900
 """Characters of one architecture's breaks."""
 _FILE = re.compile(r"\S*/(?:site-packages|python3\.\d+)/(?!site-packages/)(\S+)")
+_CODE_OBJECT = re.compile(r"(<code object \S+) at 0x\w+, file \S+")
 _OWN = re.compile(r"\S*/packages/[\w-]+/src/(\S+)")
 _PAGE = """# Architectures that are not captured whole
 
@@ -25,7 +26,7 @@ stock's capture does the same. A dash says that stock was not run beside.
 
 ## Why graphs end
 
-Counted by architecture; what to change is in [the catalogue](graph-breaks.md).
+Counted by architecture, at all sizes; what to change is in [the catalogue](graph-breaks.md).
 
 {reasons}
 
@@ -35,9 +36,10 @@ Graphs that each of three later sizes brought, and the guard that failed last.
 
 {resized}
 
-## Each architecture that took more than one graph
+## Each architecture that took more than one graph, at the first size or at another
 
-The number of graphs is that of the first call; a place that breaks several times is named once.
+The number of graphs is that of the first call, the places are those at all sizes; one that breaks several times is
+named once.
 
 {rows}
 """
@@ -153,5 +155,6 @@ def _resized(found: Sequence[Outcome]) -> list[str]:
 
 
 def _short(text: str) -> str:
-    """A break, or a guard, without the folders of the installation and of this checkout."""
+    """A break, or a guard, without addresses and the folders of the installation and of this checkout."""
+    text = _CODE_OBJECT.sub(r"\1>", text)
     return _OWN.sub(r"\1", _FILE.sub(r"\1", text)).replace(" (relied on at None)", "")
