@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import collections
+import contextlib
 import copy
 import itertools
-import sys
+import re
+import warnings
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -119,11 +121,7 @@ def accumulate(inner: Iterator[Any], function: Any, initial: Any) -> Iterator[An
 
 def accumulate_on(inner: Iterator[Any], function: Any, total: Any) -> Iterator[Any]:
     """``accumulate`` that has come to ``total``."""
-    if sys.version_info >= (3, 14):  # there are no states to set
-        return _after(itertools.accumulate(itertools.chain((total,), inner), function), 1)
-    made: Any = itertools.accumulate(inner, function)
-    made.__setstate__(total)
-    return made  # type: ignore[no-any-return]
+    return _after(itertools.accumulate(itertools.chain((total,), inner), function), 1)
 
 
 def drops_nothing(inner: Iterator[Any]) -> Iterator[Any]:
@@ -158,8 +156,24 @@ def zip_longest(filling: Any, *inners: Iterable[Any]) -> Iterator[Any]:
 def groupby(inner: Iterator[Any], function: Any, key: Any, item: Any, wanted: Any) -> Iterator[Any]:
     """``groupby`` that has begun."""
     made: Any = itertools.groupby(inner, function)
-    made.__setstate__((key, item, wanted))
+    with _no_word_of_states():
+        made.__setstate__((key, item, wanted))
     return made  # type: ignore[no-any-return]
+
+
+@contextlib.contextmanager
+def _no_word_of_states() -> Iterator[None]:
+    """Without the warning of CPython from 3.12 on that iterators' states will go, which a program that copies none must
+    not see. ``warnings.catch_warnings`` would have all warnings come again that are given once."""
+    filters = warnings.filters
+    filters.insert(0, _NO_STATES)  # type: ignore[attr-defined]
+    try:
+        yield
+    finally:
+        filters.remove(_NO_STATES)  # type: ignore[attr-defined]
+
+
+_NO_STATES = ("ignore", re.compile("Pickle, copy"), DeprecationWarning, re.compile(re.escape(__name__)), 0)
 
 
 def ended_group() -> Iterator[Any]:

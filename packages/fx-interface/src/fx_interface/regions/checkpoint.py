@@ -81,8 +81,8 @@ _apply: Any = super(torch.autograd.Function, _Arguments).apply
 
 
 def _save(tensors: Sequence[torch.Tensor]) -> Any:
-    """A node that has saved the tensors."""
-    return _apply(torch.empty(0, requires_grad=True), *tensors).grad_fn
+    """The result of a node that has saved the tensors: torch before 2.13 lets go of them with the result."""
+    return _apply(torch.empty(0, requires_grad=True), *tensors)
 
 
 class _Recomputation:
@@ -128,7 +128,7 @@ class _Recomputation:
 
         args = list(self._args)
         if self._saved is not None:
-            for index, tensor in zip(self._places, self._saved.saved_tensors, strict=True):
+            for index, tensor in zip(self._places, self._saved.grad_fn.saved_tensors, strict=True):
                 args[index] = tensor
         detached = [
             a.detach().requires_grad_(a.requires_grad) if isinstance(a, torch.Tensor) else a for a in args
