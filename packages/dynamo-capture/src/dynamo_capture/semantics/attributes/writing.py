@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from dynamo_capture.foundation.class_members import has_member
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.foundation.type_names import message_name
 from dynamo_capture.runtime.replacement_calls import C_SLOTS
@@ -168,7 +169,7 @@ class WrittenAttributes(ModuleAttributes):
     def set_known(self, owner: Const, name: str, value: Value) -> None:
         """An attribute of a known function, class or module is set."""
         module = owner.value
-        if isinstance(module, types.FunctionType) and not hasattr(types.FunctionType, name):
+        if isinstance(module, types.FunctionType) and not has_member(types.FunctionType, name):
             owner.get_attr(self._tx, "__dict__").set_item(self._tx, Const(name), value)
             return
         if isinstance(module, types.ModuleType):

@@ -15,6 +15,7 @@ from dynamo_capture.semantics.calls.builtins import (  # noqa: F401
 from dynamo_capture.semantics.calls.library import (  # noqa: F401
     copying,
     handled_exceptions,
+    introspection,
     iterators,
     standard_library,
 )

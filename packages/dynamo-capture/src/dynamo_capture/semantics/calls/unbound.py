@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import types
 from typing import Any
 
 import torch
 
+import fx_guards
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.foundation.known_objects import is_immutable
 from dynamo_capture.semantics.calls.builtins.slots import attribute_name, call_slot
@@ -71,7 +73,23 @@ def _of_known(
     is_value = isinstance(real, FOLDED) and (is_immutable(type(real)) or function.__objclass__ in FOLDED)
     if is_value or name in _HARMLESS or name in _OPERANDS:
         return tx.calls.call_folded(function, args, kwargs)
+    if isinstance(real, (type, types.ModuleType)):
+        return _of_namespace(tx, function, receiver, args, kwargs)
     if tx.attributes.in_class(type(real), name) is function:
+        return receiver.call_method(tx, name, args[1:], kwargs)
+    raise GraphBreak("CAP230", f"a call of {function.__qualname__} on {receiver.describe()}")
+
+
+def _of_namespace(
+    tx: Context, function: Any, receiver: Const, args: list[Value], kwargs: dict[str, Value]
+) -> Value:
+    """A method of all classes or modules, in whose own namespace another may stand under its name."""
+    real, name = receiver.value, function.__name__
+    if function is type.__call__:
+        return receiver.call(tx, args[1:], kwargs)
+    if name == "__str__" and tx.attributes.in_class(type(real), "__repr__") is type.__repr__:
+        return tx.calls.call_folded(function, args, kwargs)
+    if function in (type.mro, type.__subclasses__) and tx.attributes.in_class(real, name) is fx_guards.ABSENT:
         return receiver.call_method(tx, name, args[1:], kwargs)
     raise GraphBreak("CAP230", f"a call of {function.__qualname__} on {receiver.describe()}")
 

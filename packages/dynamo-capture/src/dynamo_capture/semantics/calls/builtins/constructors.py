@@ -123,6 +123,8 @@ def make_int(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
         answer = tx.tensors.by_override(int, [value]) if len(args) == 1 else None
         if answer is not None:
             return answer
+        if len(args) == 1:
+            _refuse_several(tx, value, "__int__")
         args = [tx.tensors.number(value, "int() of a tensor reads its content"), *args[1:]]
         if args[0].expr is not None and len(args) == 1:
             return args[0]
@@ -138,6 +140,13 @@ def make_int(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     constants = [tx.constant(arg) for arg in args]
     named = {name: tx.constant(arg) for name, arg in kwargs.items()}
     return Const(tx.fold(lambda: int(*constants, **named)))
+
+
+def _refuse_several(tx: Context, tensor: TensorValue, name: str) -> None:
+    """What torch raises where a number is made of a known tensor that has no or several elements, in the words of this
+    method."""
+    if isinstance(tensor.content, torch.Tensor) and tensor.content.numel() != 1:
+        tensor.call_method(tx, name, [], {})
 
 
 def _number_of(tx: Context, value: ObjectValue, name: str, kind: type) -> Value:
@@ -167,6 +176,7 @@ def make_float(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Valu
         answer = tx.tensors.by_override(float, [args[0]])
         if answer is not None:
             return answer
+        _refuse_several(tx, args[0], "__float__")
         args = [args[0].call_method(tx, "item", [], {})]
         if args[0].is_open:
             return args[0]

@@ -18,7 +18,6 @@ from typing import Any
 
 from dynamo_capture.foundation.class_members import has_member
 from dynamo_capture.foundation.errors import GraphBreak
-from dynamo_capture.foundation.known_objects import LIBRARIES
 from dynamo_capture.semantics.registry import handles, pure
 from dynamo_capture.session.controls import graph_break
 from dynamo_capture.sources.sources import CallSource, known_object
@@ -28,7 +27,6 @@ from dynamo_capture.values import (
     DictValue,
     FunctionValue,
     KeyValue,
-    MethodValue,
     ObjectValue,
     PartialValue,
     Value,
@@ -37,25 +35,21 @@ from dynamo_capture.values import (
 from dynamo_capture.values.base import Context
 from dynamo_capture.values.containers.mapping import ProxyValue
 from dynamo_capture.values.operator_methods import BINARY, COMPARE
-from fx_interface.source import AttrSource
 
 pure(
     inspect.isfunction,
     inspect.ismethod,
     inspect.isclass,
     inspect.getmodule,
-    inspect.unwrap,
     inspect.iscoroutinefunction,
     inspect.getmro,
     typing.get_origin,
     typing.get_args,
     typing.cast,
-    typing.get_type_hints,
     dataclasses.is_dataclass,
     importlib.util.find_spec,
     sys.intern,
     inspect.cleandoc,
-    inspect.getdoc,
     operator.itemgetter,
     operator.attrgetter,
     operator.methodcaller,
@@ -106,43 +100,6 @@ def break_graph(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Val
     message = args[0] if args else kwargs.get("msg")
     text = "" if message is None else str(tx.constant(message))
     raise GraphBreak("CAP231", f"graph_break() was called: {text}" if text else "graph_break() was called")
-
-
-@handles(inspect.signature)
-def signature(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    """Of a known function, or of a method, whose first parameter is bound."""
-    owner = args[0]
-    options = {name: tx.constant(value) for name, value in kwargs.items()}
-    if isinstance(owner, MethodValue) and isinstance(owner.function, Const):
-        bound = types.MethodType(
-            owner.function.value, owner
-        )  # to anything: only what is left of the parameters counts
-        _guard_parameters(tx, owner.function.value)
-        return Const(tx.fold(lambda: inspect.signature(bound, **options)))
-    if isinstance(owner, ObjectValue) and owner.real is not None:
-        tx.attributes.guard_type(owner)
-        return Const(tx.fold(lambda: inspect.signature(owner.real, **options)))
-    real = tx.constant(owner)
-    _guard_parameters(tx, real)
-    return Const(tx.fold(lambda: inspect.signature(real, **options)))
-
-
-@handles(inspect.getfullargspec)
-def argument_names(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    real = tx.constant(args[0])
-    _guard_parameters(tx, real)
-    return tx.known(tx.fold(lambda: inspect.getfullargspec(real)))
-
-
-def _guard_parameters(tx: Context, function: Any) -> None:
-    """What a signature is made of stays: of a function of the program, and of what it wraps."""
-    while isinstance(function, types.FunctionType):
-        source = known_object(function)
-        if str(function.__module__).partition(".")[0] in LIBRARIES:
-            return
-        for name in ("__code__", "__defaults__", "__kwdefaults__"):
-            tx.guards.is_object(AttrSource(source, name), getattr(function, name))
-        function = vars(function).get("__wrapped__")
 
 
 @handles(types.MappingProxyType)

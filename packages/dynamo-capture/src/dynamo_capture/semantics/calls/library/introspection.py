@@ -1,0 +1,118 @@
+"""Functions of ``inspect`` and ``typing`` that read what describes the functions and classes that they are given."""
+
+from __future__ import annotations
+
+import inspect
+import types
+import typing
+from typing import Any
+
+from dynamo_capture.foundation.errors import GraphBreak
+from dynamo_capture.foundation.known_objects import LIBRARIES
+from dynamo_capture.semantics.registry import handles
+from dynamo_capture.sources.sources import known_object
+from dynamo_capture.values import Const, MethodValue, ObjectValue, Value
+from dynamo_capture.values.base import Context
+from fx_interface.source import AttrSource, InstanceDictSource, ItemSource
+
+_PARAMETERS = ("__code__", "__defaults__", "__kwdefaults__")
+_IN_DICTIONARY = ("__wrapped__", "__signature__")
+_CALLED = ("__init__", "__new__", "__call__")
+
+
+@handles(inspect.unwrap)
+def unwrapped(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    for value in args:
+        _guard_value(tx, value, ())
+    return tx.calls.call_folded(inspect.unwrap, args, kwargs)
+
+
+@handles(inspect.getdoc)
+def documentation(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    for value in args:
+        _guard_value(tx, value, ("__doc__",))
+    return tx.calls.call_folded(inspect.getdoc, args, kwargs)
+
+
+@handles(typing.get_type_hints)
+def type_hints(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    for value in args:
+        _guard_value(tx, value, ("__annotations__",))
+    return tx.calls.call_folded(typing.get_type_hints, args, kwargs)
+
+
+@handles(inspect.signature)
+def signature(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """Of a known function, or of a method, whose first parameter is bound."""
+    owner = args[0]
+    options = {name: tx.constant(value) for name, value in kwargs.items()}
+    if isinstance(owner, MethodValue) and isinstance(owner.function, Const):
+        bound = types.MethodType(
+            owner.function.value, owner
+        )  # to anything: only what is left of the parameters counts
+        _guard_value(tx, owner.function, _PARAMETERS)
+        return Const(tx.fold(lambda: inspect.signature(bound, **options)))
+    _guard_value(tx, owner, _PARAMETERS)
+    real = owner.real if isinstance(owner, ObjectValue) and owner.real is not None else tx.constant(owner)
+    return Const(tx.fold(lambda: inspect.signature(real, **options)))
+
+
+@handles(inspect.getfullargspec)
+def argument_names(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    real = tx.constant(args[0])
+    _guard_value(tx, args[0], _PARAMETERS)
+    return tx.known(tx.fold(lambda: inspect.getfullargspec(real)))
+
+
+def _guard_value(tx: Context, value: Value, names: tuple[str, ...]) -> None:
+    """The attributes of these names stay, of a function or class of the program, of what functions wrap, and of what an
+    instance is called by. A graph break where the trace has changed one."""
+    if isinstance(value, ObjectValue) and value.real is not None:
+        tx.attributes.guard_type(value)
+        _guard_class(tx, value.cls, names)
+    elif isinstance(value, Const) and isinstance(value.value, type):
+        _guard_class(tx, value.value, names)
+    elif isinstance(value, Const):
+        _guard_function(tx, value.value, names)
+
+
+def _guard_class(tx: Context, cls: type, names: tuple[str, ...]) -> None:
+    if names == _PARAMETERS:
+        for name in _CALLED:
+            _guard_function(tx, tx.attributes.in_class(cls, name), names)
+        return
+    for base in cls.__mro__:
+        for name in names:
+            if name in base.__dict__ and not _is_of_library(base):
+                tx.guards.is_object(AttrSource(known_object(base), name), base.__dict__[name])
+
+
+def _guard_function(tx: Context, real: Any, names: tuple[str, ...]) -> None:
+    while isinstance(real, types.FunctionType):
+        _check_unchanged(tx, real, "__annotations__" in names)
+        if _is_of_library(real):
+            return
+        source = known_object(real)
+        for name in names:
+            tx.guards.is_object(AttrSource(source, name), getattr(real, name))
+        space = vars(real)
+        for name in _IN_DICTIONARY:
+            if name in space:
+                tx.guards.is_object(ItemSource(InstanceDictSource(source), name), space[name])
+            else:
+                tx.guards.absent(InstanceDictSource(source), name)
+        real = space.get("__wrapped__")
+
+
+def _is_of_library(real: Any) -> bool:
+    return str(real.__module__).partition(".")[0] in LIBRARIES
+
+
+def _check_unchanged(tx: Context, function: types.FunctionType, reads_annotations: bool) -> None:
+    spaces = [vars(function), *([function.__annotations__] if reads_annotations else [])]
+    for space in spaces:
+        known = tx.wrapping.value_of(space)
+        if known is not None and tx.effects.has_changed(known):
+            raise GraphBreak(
+                "CAP214", f"what describes {function.__qualname__} is read, and has been changed"
+            )
