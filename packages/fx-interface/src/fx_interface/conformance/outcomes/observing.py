@@ -52,6 +52,7 @@ def observe(
     forms["modes"] = LeafForm(repr(modes))
     if error is not None:
         traceback.clear_frames(error.__traceback__)
+        error = None  # it leads to this frame, and what it holds would die whenever cycles are collected next
     if backward:
         forms["backward"] = NOTHING_RAISED
         wanted = _differentiable(result)
