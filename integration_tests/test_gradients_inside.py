@@ -67,6 +67,31 @@ def test_training_equals_eagers(loss: Any) -> None:
         torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("function", [torch.sin, torch.neg])
+def test_a_backward_that_ends_in_a_leaf_made_inside_leaves_the_rest_to_a_later_one(function: Any) -> None:
+    """It passes the compiled function's node without a gradient, whereupon autograd lets go of what that has saved."""
+
+    def program(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        kept = function(x) * 1.5
+        leaf = x.sin().detach().requires_grad_()
+        (leaf * leaf).sum().backward()
+        assert leaf.grad is not None
+        return kept, leaf.grad * 2
+
+    compiled = fxstack.compile(program, backend="aot_eager")
+    for _ in range(2):
+        found = []
+        for call in (program, compiled):
+            x = torch.arange(3.0, requires_grad=True)
+            result, gradient = call(x)
+            result.sum().backward()  # type: ignore[no-untyped-call]
+            found.append((x.grad, gradient))
+        for one, other in zip(*found, strict=True):
+            assert one is not None
+            assert other is not None
+            assert torch.equal(one, other)
+
+
 def test_what_an_earlier_graph_has_made_is_compiled_for_once() -> None:
     """Each result of a graph has a dictionary of hooks of its own, which is empty."""
 

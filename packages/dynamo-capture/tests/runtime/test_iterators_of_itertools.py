@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import operator
+import warnings
 from typing import Any
 
 import pytest
@@ -46,3 +48,14 @@ def test_ended(kind) -> None:
 def test_the_class_of_a_group() -> None:
     assert type(made.ended_group()) is made.GROUP
     assert list(made.ended_group()) == []
+
+
+def test_no_warning_about_their_states() -> None:
+    """As CPython gives from 3.12 on to whoever sets one. What a program filters stays as it is."""
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        before = list(warnings.filters)
+        made.accumulate_on(iter([3]), operator.add, 2)
+        made.groupby(iter("b"), None, "a", "a", "a")
+        assert list(warnings.filters) == before
+    assert not heard

@@ -29,7 +29,13 @@ def of_containers():
     return tuple(items), dict.__contains__(table, "b"), tuple(dict.items(table))
 
 
-@pytest.mark.parametrize("program", [of_known, of_containers], ids=lambda program: program.__name__)
+def of_classes():
+    return object.__str__(str), type.__str__(str), tuple(type.mro(bool))
+
+
+@pytest.mark.parametrize(
+    "program", [of_known, of_containers, of_classes], ids=lambda program: program.__name__
+)
 def test_results(agrees, program):
     agrees(program)
 

@@ -85,8 +85,6 @@ def _of_namespace(
 ) -> Value:
     """A method of all classes or modules, in whose own namespace another may stand under its name."""
     real, name = receiver.value, function.__name__
-    if function is type.__call__:
-        return receiver.call(tx, args[1:], kwargs)
     if name == "__str__" and tx.attributes.in_class(type(real), "__repr__") is type.__repr__:
         return tx.calls.call_folded(function, args, kwargs)
     if function in (type.mro, type.__subclasses__) and tx.attributes.in_class(real, name) is fx_guards.ABSENT:
