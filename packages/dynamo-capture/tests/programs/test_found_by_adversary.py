@@ -347,3 +347,29 @@ def test_iterators_that_a_break_meets_are_asked_for_once(same):
         return x + 1, pairs, numbered, doubled, list(filter(None, Counting(3, log))), log
 
     same(f, (X,), (X,))
+
+
+def test_the_variable_of_a_comprehension_is_unbound_behind_a_break_in_it(same):
+    """From CPython 3.12 on the comprehension is part of the function, and puts its variable away and back."""
+    log = []
+
+    def note(value):
+        print(end="")
+        return value
+
+    def program(x, q):
+        left = 2
+        while left > 0:
+            left -= 1
+            try:
+                t = x + x
+                (t[:, 0] > 0).tolist()[9]
+            except IndexError as error:
+                log.append(repr(error))
+                try:
+                    [note(p) for p in q.tolist()][1]
+                except ValueError as another:
+                    log.append(repr(another))
+        return t
+
+    same(program, (torch.ones(2, 3), torch.arange(3)), (torch.ones(2, 3), torch.arange(4)))

@@ -166,6 +166,7 @@ def resume_at(
     perhaps |= stored.difference(
         facts.live[index], variables.keep
     )  # what nothing reads was not put in its place
+    perhaps |= stored & _put_away_in(body)
     keep = stored.union(variables.keep)
     plan = resumes.make(code, index, stack, unbound=unbound, maybe=perhaps, keep=keep)
     emitter = Emitter(body.instructions[index].position)
@@ -189,6 +190,11 @@ def _touched_by(body: CodeBody, passed: Collection[int]) -> tuple[set[str], set[
         instruction = body.instructions[index]
         (deleted if instruction.opname == "DELETE_FAST" else stored).update(reads_and_writes(instruction)[1])
     return stored, deleted
+
+
+def _put_away_in(body: CodeBody) -> set[str]:
+    """Locals that a comprehension puts away and back (from CPython 3.12 on): unbound after it if they were before."""
+    return {str(one.argval) for one in body.instructions if one.opname == "LOAD_FAST_AND_CLEAR"}
 
 
 def exit_of_call(
