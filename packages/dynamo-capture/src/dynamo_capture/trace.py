@@ -20,8 +20,8 @@ from dynamo_capture.graph.graph_builder import GraphOutput
 from dynamo_capture.guard_kinds.guard_log import GuardLog
 from dynamo_capture.interpreter.inlining import Inliner
 from dynamo_capture.semantics.attributes.service import Attributes
+from dynamo_capture.semantics.calls.arrays.arrays import Arrays
 from dynamo_capture.semantics.calls.dispatch import Calls
-from dynamo_capture.semantics.calls.library.arrays import Arrays
 from dynamo_capture.semantics.modes.modes import Block, Switches
 from dynamo_capture.semantics.modes.settings import read
 from dynamo_capture.semantics.numbers.numbers import Numbers

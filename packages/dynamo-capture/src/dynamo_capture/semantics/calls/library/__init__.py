@@ -1,1 +1,1 @@
-"""The standard library and numpy."""
+"""The standard library."""

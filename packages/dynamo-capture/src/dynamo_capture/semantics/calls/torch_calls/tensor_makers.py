@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from dynamo_capture.foundation.errors import GraphBreak
-from dynamo_capture.semantics.calls.library.arrays import tensor_of
+from dynamo_capture.semantics.calls.arrays.arrays import tensor_of
 from dynamo_capture.semantics.registry import handles
 from dynamo_capture.values import (
     TRUE,

@@ -7,7 +7,7 @@ import pytest
 
 from dynamo_capture.foundation import numpy_types
 from dynamo_capture.foundation.errors import GraphBreak, UserRaise
-from dynamo_capture.semantics.calls.library.array_tables import SAME
+from dynamo_capture.semantics.calls.arrays.array_tables import SAME
 from dynamo_capture.values import Const, TensorValue
 from dynamo_capture.values.tensors.array import ArrayValue
 

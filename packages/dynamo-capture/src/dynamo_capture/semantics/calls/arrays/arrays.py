@@ -16,8 +16,8 @@ import torch
 from dynamo_capture.foundation import numpy_types
 from dynamo_capture.foundation.errors import GraphBreak, NotConstant, UserRaise
 from dynamo_capture.runtime.calls.numpy_calls import parts_of, shown_by
-from dynamo_capture.semantics.calls.library.array_indices import is_basic, is_mask, takes_one
-from dynamo_capture.semantics.calls.library.array_tables import (
+from dynamo_capture.semantics.calls.arrays.array_indices import is_basic, is_mask, takes_one
+from dynamo_capture.semantics.calls.arrays.array_tables import (
     CALLED,
     CHANGING,
     MOST_ROWS,
@@ -27,7 +27,7 @@ from dynamo_capture.semantics.calls.library.array_tables import (
     makers_alike,
     shown_parts,
 )
-from dynamo_capture.semantics.calls.library.numpy_calls import NumpyOperation, check_unchanged
+from dynamo_capture.semantics.calls.arrays.numpy_calls import NumpyOperation, check_unchanged
 from dynamo_capture.semantics.calls.signatures import METHOD_KINDS
 from dynamo_capture.semantics.registry import handles
 from dynamo_capture.semantics.tensors.methods import method

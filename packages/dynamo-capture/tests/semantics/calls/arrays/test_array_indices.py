@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dynamo_capture.semantics.calls.library.array_indices import index_parts, is_basic, takes_one
+from dynamo_capture.semantics.calls.arrays.array_indices import index_parts, is_basic, takes_one
 from dynamo_capture.values import Const, ListValue, SliceValue, TupleValue
 
 

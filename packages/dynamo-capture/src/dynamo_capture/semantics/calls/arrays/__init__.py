@@ -1,0 +1,1 @@
+"""numpy inside of a program: arrays as nodes of the graph, known ones, functions and methods."""
