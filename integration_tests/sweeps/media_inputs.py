@@ -32,6 +32,7 @@ BESIDE = (
     "spatial_shapes",
     "target_sizes",
     "pixel_mask",
+    "pixel_attention_mask",
     "image_sizes",
 )
 """What ``companions`` makes for images."""

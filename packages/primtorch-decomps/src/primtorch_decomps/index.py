@@ -279,8 +279,9 @@ RULED = {
         "empty_like.default empty_strided.default exponential.default index_add.default index_copy.default "
         "index_fill.int_Scalar index_fill.int_Tensor index_put.default index_reduce.default "
         "masked_scatter.default masked_scatter_backward.default native_dropout.default new_empty.default "
-        "new_empty_strided.default normal_functional.default put.default rand.default rand_like.default "
-        "randn.default randn_like.default scatter.reduce scatter.src scatter.value scatter.value_reduce "
+        "new_empty_strided.default normal_functional.default put.default rand.default rand.generator "
+        "rand_like.default rand_like.generator randn.default randn.generator randn_like.default "
+        "randn_like.generator scatter.reduce scatter.src scatter.value scatter.value_reduce "
         "scatter_add.default scatter_reduce.two sort.default sort.stable topk.default uniform.default "
     ),
     "primtorch_decomps.rules.data_movement.searching": "bucketize.Tensor searchsorted.Tensor",

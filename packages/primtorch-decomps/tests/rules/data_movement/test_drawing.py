@@ -17,6 +17,8 @@ CASES: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("multinomial.default", (torch.rand(2, 5).double(), 7, True), {}),
     ("randperm.default", (5,), {}),
     ("randperm.default", (0,), {"dtype": torch.int32}),
+    ("rand.generator", ([2, 4],), {"generator": None}),
+    ("randn.generator", ([2, 4],), {"generator": None, "dtype": torch.float64}),
     ("randint.default", (3, [2, 4]), {}),
     ("randint.low", (-2, 3, [0, 4]), {"dtype": torch.float32}),
 ]
@@ -35,6 +37,9 @@ def test_sizes_stay_symbolic() -> None:
     assert LIBRARY.infer(torch.ops.aten.multinomial.default, (weights, 2), {}, env).sizes == (n, 2)
     assert LIBRARY.infer(torch.ops.aten.randperm.default, (n,), {}, env).sizes == (n,)
     assert LIBRARY.infer(torch.ops.aten.randint.default, (9, [n, 2]), {}, env).sizes == (n, 2)
+    for name in ("rand", "randn"):
+        operator = getattr(torch.ops.aten, name).generator
+        assert LIBRARY.infer(operator, ([n, 2],), {"generator": None}, env).sizes == (n, 2)
     assert env.simplify(n) == n
 
 

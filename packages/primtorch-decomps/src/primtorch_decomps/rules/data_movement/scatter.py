@@ -133,10 +133,17 @@ def drawn_like(x: TensorSpec, *args: Any, generator: Any = None, env: ShapeEnv, 
     return TensorSpec(x.sizes, preserved_strides(x.sizes, x.strides, env), x.dtype, x.device)
 
 
-@spec_rule("aten.rand_like.default", "aten.randn_like.default", "aten.empty_like.default")
+@spec_rule(
+    "aten.rand_like.default",
+    "aten.randn_like.default",
+    "aten.rand_like.generator",
+    "aten.randn_like.generator",
+    "aten.empty_like.default",
+)
 def fresh_like(
     x: TensorSpec,
     *,
+    generator: Any = None,
     dtype: torch.dtype | None = None,
     layout: Any = None,
     device: Any = None,
@@ -150,10 +157,17 @@ def fresh_like(
     )
 
 
-@spec_rule("aten.rand.default", "aten.randn.default", "aten.empty.memory_format")
+@spec_rule(
+    "aten.rand.default",
+    "aten.randn.default",
+    "aten.rand.generator",
+    "aten.randn.generator",
+    "aten.empty.memory_format",
+)
 def fresh(
     sizes: Sequence[IntLike],
     *,
+    generator: Any = None,
     dtype: torch.dtype | None = None,
     layout: Any = None,
     device: Any = None,
