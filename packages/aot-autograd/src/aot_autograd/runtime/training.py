@@ -50,13 +50,7 @@ def training_function(
     dirty = sum(m.differentiable for m in plan.mutated)
     read = reader(plan, backward_plan)
     compute = Backward(plan, backward_plan, backward, repetition)
-    numbers = enumerate(earlier_results(backward_plan.between), plan.inputs)
-    reach = Reach(
-        backward_plan.gradient_of,
-        led_to(plan, backward_plan),
-        _places_of_gradients(plan),
-        {index: number for number, index in numbers},
-    )
+    reach = _reach(plan, backward_plan)
     methods = {
         "result_again": staticmethod(_result_again_method(repetition, read, dirty)),
         "forward": staticmethod(_forward_method(plan, backward_plan, forward, repetition)),
@@ -66,11 +60,9 @@ def training_function(
     function: Any = type("CompiledFunction", (torch.autograd.Function,), methods)
     # The layer that Function.apply adds serves function transforms only and costs as much as a small operator.
     apply = super(torch.autograd.Function, function).apply
-    link = (
-        linking(plan, backward_plan, repetition, read, compute.collector, reach)
-        if _is_linked(backward_plan)
-        else None
-    )
+    link = None
+    if _is_linked(backward_plan):
+        link = linking(plan, backward_plan, repetition, read, compute.collector, reach)
     cut = backward_plan.cut
     first = dirty + plan.differentiable[0] if plan.differentiable else 0
     hooked = _sharing_a_node(plan, backward_plan)
@@ -79,9 +71,8 @@ def training_function(
     watching = bool(read_results.unsaved)
     if make is None and link is None and not (dirty or cut or hooked or partly.inputs or watching):
 
-        def run(*inputs: Any) -> Sequence[Any]:
-            results: Sequence[Any] = apply(*inputs)
-            return results
+        def run(*inputs: Any) -> Any:
+            return apply(*inputs)
 
         return run
 
@@ -106,6 +97,16 @@ def training_function(
             raise
 
     return run_and_make
+
+
+def _reach(plan: JointPlan, backward_plan: BackwardPlan) -> Reach:
+    numbers = enumerate(earlier_results(backward_plan.between), plan.inputs)
+    return Reach(
+        backward_plan.gradient_of,
+        led_to(plan, backward_plan),
+        _places_of_gradients(plan),
+        {index: number for number, index in numbers},
+    )
 
 
 def _result_again_method(

@@ -10,6 +10,9 @@ from __future__ import annotations
 
 import torch
 
+from dynamo_capture.values.special_methods import replaced_method
+from fx_interface.python_runtime.own_builtins import replaced
+
 _MAKE_TENSORS = (
     "arange", "as_tensor", "empty", "empty_like", "empty_strided", "from_numpy", "full", "full_like", "ones",
     "ones_like", "scalar_tensor", "tensor", "zeros", "zeros_like",
@@ -28,3 +31,15 @@ def replaced_function() -> str | None:
         if _OWN.get(name) is not value:
             return name
     return None
+
+
+def replaced_name() -> str | None:
+    """What the compiler and its libraries compute with, and the program has put something else in place of."""
+    builtin = replaced()
+    if builtin is not None:
+        return f"builtins.{builtin}"
+    method = replaced_method()
+    if method is not None:
+        return f"torch.Tensor.{method}"
+    function = replaced_function()
+    return None if function is None else f"torch.{function}"

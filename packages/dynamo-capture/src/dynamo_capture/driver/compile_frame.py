@@ -18,10 +18,16 @@ from dynamo_capture import _eval_frame
 from dynamo_capture.bytecode.errors import UnsupportedBytecodeError
 from dynamo_capture.driver.active_interpreters import foreign_interpreter
 from dynamo_capture.driver.backend_call import location_of_code
-from dynamo_capture.driver.called_functions import replaced_function
+from dynamo_capture.driver.called_functions import replaced_name
 from dynamo_capture.driver.captured_frame import capture, scope_of
 from dynamo_capture.driver.compile_isolation import set_aside
-from dynamo_capture.driver.retry import knows_other_contents, leaves_modes
+from dynamo_capture.driver.retry import (
+    InParts,
+    RaisesOnlyCompiled,
+    knows_other_contents,
+    leaves_modes,
+    tell_no,
+)
 from dynamo_capture.foundation.errors import (
     HANDLED,
     BackendError,
@@ -55,10 +61,8 @@ from dynamo_capture.session.session import Session
 from dynamo_capture.session.specialization import Policy
 from dynamo_capture.session.stock_settings import stock_setting
 from dynamo_capture.trace import Trace
-from dynamo_capture.values.special_methods import replaced_method
 from dynamo_capture.variable_builder.modes import register_loaded_blocks
 from fx_interface.errors import UnsupportedProgramError
-from fx_interface.python_runtime.own_builtins import replaced
 from fx_interface.source import LocalSource
 from fx_interface.torch_internals.function_modes import asked_modes
 
@@ -71,37 +75,6 @@ _MODULE_CALLS = frozenset(
 )
 
 
-class _InParts(Exception):
-    """Inside: a graph cannot be finished, or its backend raises; the frame is captured again, and breaks at what may be
-    the reason: sizes and numbers from data, or tensors that the program makes and asks for gradients of."""
-
-
-class _RaisesOnlyCompiled(Exception):
-    """Inside: the program raises an exception after it was told, at ``place``, that it is compiled."""
-
-    def __init__(self, place: Place) -> None:
-        self.place = place
-
-
-def _tell_no(place: Place | None, code: CodeType) -> None:
-    """Trace again, if that may avoid an exception."""
-    if place is not None:
-        _log.info("%s raises an exception where it is told that it is compiled", code.co_qualname)
-        raise _RaisesOnlyCompiled(place) from None
-
-
-def _replaced_name() -> str | None:
-    """What the compiler and its libraries compute with, and the program has put something else in place of."""
-    builtin = replaced()
-    if builtin is not None:
-        return f"builtins.{builtin}"
-    method = replaced_method()
-    if method is not None:
-        return f"torch.Tensor.{method}"
-    function = replaced_function()
-    return None if function is None else f"torch.{function}"
-
-
 class FrameCompiler:
     """The hook's callback."""
 
@@ -110,7 +83,7 @@ class FrameCompiler:
 
     def __call__(self, view: FrameView, count: int) -> Any:
         session = self._session
-        other = _replaced_name()
+        other = replaced_name()
         if other is not None:
             return self._leave_as_written(view, f"{other} has been replaced", "CAP254")
         if id(view.code) in session.functions.left:
@@ -262,9 +235,9 @@ class FrameCompiler:
         while True:
             try:
                 return self._compile_once(view, told_no)
-            except _InParts as ended:
+            except InParts as ended:
                 forget_frames(ended)
-            except _RaisesOnlyCompiled as raised:
+            except RaisesOnlyCompiled as raised:
                 told_no |= {raised.place}
                 forget_frames(raised)
 
@@ -350,32 +323,32 @@ class FrameCompiler:
                 raise
             _log.info("%s is captured without %s, which its backend refuses", view.code.co_qualname, reasons)
             forget_frames(error)
-            raise _InParts from None
+            raise InParts from None
         except CaptureError:
             raise
         except CapturedAnew:
             return self._attempt(view, prepared, told_no, broken, report)
         except Broken as ended:
-            _tell_no(tx.asking.before(ended.handled), view.code)
+            tell_no(tx.asking.before(ended.handled), view.code)
             if leaves_modes(tx, ended.reason) or (
                 broken is None and knows_other_contents(tx, ended.reason, ended.where)
             ):
-                raise _InParts from None
+                raise InParts from None
             if ended.reason.leaves is not None:
                 session.functions.left[id(ended.reason.leaves)] = ended.reason.leaves
-                raise _InParts from None
+                raise InParts from None
             raise
         except UserRaise as raised:
-            _tell_no(tx.asking.before(raised.value), view.code)
+            tell_no(tx.asking.before(raised.value), view.code)
             raise
         except (UnsupportedProgramError, GraphBreak) as error:
             if isinstance(error, GraphBreak) and leaves_modes(tx, error):
-                raise _InParts from None
+                raise InParts from None
             reasons = self._parts(view, policy, tx, isinstance(error, UnsupportedProgramError))
             if reasons is None:
                 raise
             _log.info("%s is captured without %s: %s", view.code.co_qualname, reasons, error)
-            raise _InParts from None
+            raise InParts from None
         finally:
             tx.release()
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import logging
+from types import CodeType
+
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.semantics.tensors.content.small_buffers import decisive
+from dynamo_capture.session.is_compiling_answers import Place
 from dynamo_capture.values.base import Context
 from fx_interface.errors import UserLocation
 
+_log = logging.getLogger("dynamo_capture")
 _BY_DATA = frozenset({"CAP201", "CAP202", "CAP211", "CAP217"})
 """The breaks where numbers of tensors decide."""
 
@@ -28,3 +33,22 @@ def leaves_modes(tx: Context, reason: GraphBreak) -> bool:
         return False
     tx.policy.leave_modes(reason.reason)
     return True
+
+
+class InParts(Exception):
+    """Inside: a graph cannot be finished, or its backend raises; the frame is captured again, and breaks at what may be
+    the reason: sizes and numbers from data, or tensors that the program makes and asks for gradients of."""
+
+
+class RaisesOnlyCompiled(Exception):
+    """Inside: the program raises an exception after it was told, at ``place``, that it is compiled."""
+
+    def __init__(self, place: Place) -> None:
+        self.place = place
+
+
+def tell_no(place: Place | None, code: CodeType) -> None:
+    """Trace again, if that may avoid an exception."""
+    if place is not None:
+        _log.info("%s raises an exception where it is told that it is compiled", code.co_qualname)
+        raise RaisesOnlyCompiled(place) from None

@@ -7,7 +7,7 @@
         return torch.cat(found)
 
 A graph that followed such a loop would have to be made again for each number of items. The call of the function is
-where the graph ends instead, Python runs it, and what comes after has one graph for all (decision 0083).
+where the graph ends instead, Python runs it, and what comes after has one graph for all (decision 0085).
 """
 
 from __future__ import annotations
