@@ -27,7 +27,7 @@ from dynamo_capture.values.numbers.condition import DataCondition
 from dynamo_capture.values.tensors.floating import RuntimeFloat
 from dynamo_capture.values.tensors.wrapper import WrapperValue
 from fx_interface.source import Source
-from fx_interface.symbols import Expr, Symbol, symbol
+from fx_interface.symbols import Expr, IntLike, Symbol, symbol
 
 
 class Collector:
@@ -43,6 +43,8 @@ class Collector:
         self.sources: dict[Source, None] = {}
         self.nodes: dict[Node, None] = {}
         self.numbers: dict[Symbol, Node] = {}
+        self.written: dict[Expr, IntLike] = {}
+        """Expressions as they were simplified when their symbols were listed: more may become known afterwards."""
         self.followed: list[WrapperValue] = []
 
     def has_seen(self, value: Value) -> bool:
@@ -100,7 +102,7 @@ class Collector:
             self.nodes[self._tx.output.handed_out(value.node)] = None
 
     def _symbols(self, expr: Expr) -> None:
-        simplified = self._tx.env.simplify(expr)
+        simplified = self.written[expr] = self._tx.env.simplify(expr)
         if isinstance(simplified, Expr):
             for atom in simplified.symbols:
                 if self._tx.env.symbols[atom].hint is None:
@@ -110,6 +112,11 @@ class Collector:
                     self.nodes[node] = None
                 else:
                     self.sources[self.symbol_source(atom)] = None
+
+    def as_written(self, expr: IntLike) -> IntLike:
+        """The form of an expression in which it is computed again."""
+        found = self.written.get(expr) if isinstance(expr, Expr) else None
+        return self._tx.env.simplify(expr) if found is None else found
 
     def symbol_source(self, atom: Symbol) -> Source:
         """Where a symbol's value is read."""

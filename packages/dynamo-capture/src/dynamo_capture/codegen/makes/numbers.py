@@ -11,14 +11,14 @@ from fx_interface.symbols import Apply, Expr, IntLike, Symbol
 @makes(SymValue)
 def number(to: Reconstruction, value: SymValue) -> None:
     """An integer computed from sizes."""
-    _push_expr(to, to.tx.env.simplify(value.expr))
+    _push_expr(to, to.collector.as_written(value.expr))
 
 
 @makes(DataCondition)
 def condition(to: Reconstruction, value: DataCondition) -> None:
     """A comparison of such integers."""
-    _push_expr(to, to.tx.env.simplify(value.relation.lhs))
-    _push_expr(to, to.tx.env.simplify(value.relation.rhs))
+    _push_expr(to, to.collector.as_written(value.relation.lhs))
+    _push_expr(to, to.collector.as_written(value.relation.rhs))
     to.emitter.compare_op(value.relation.op)
 
 

@@ -33,7 +33,7 @@ def call_object(tx: Context, owner: ObjectValue, args: list[Value], kwargs: dict
     tx.attributes.guard_type(owner)
     call = tx.attributes.in_class(owner.cls, "__call__")
     if call is _MODULE_CALL and owner.real is not None:
-        if owner.real._modules:
+        if (instance_dict(owner.real) or {}).get("_modules"):
             note_module_call(tx)
         lazy_modules.initialize(tx, owner, args, kwargs)
     if call is _MODULE_CALL and owner.real is not None and has_no_hooks(tx, owner):
