@@ -23,14 +23,7 @@ def measure(request: dict[str, Any], cache: Path) -> dict[str, float]:
         HF_HUB_OFFLINE="1",
         FXSTACK_ON_INTERNAL_ERROR="raise",
     )
-    done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.worker", json.dumps(request)],
-        env=environment,
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = _run(["-m", "benchmarks.worker", json.dumps(request)], environment)
     if done.returncode:
         raise SystemExit(f"{request} failed:\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}")
     result: dict[str, float] = json.loads(done.stdout.strip().splitlines()[-1])
@@ -49,15 +42,15 @@ def in_checkout(tree: Path, program: str, bytecode: Path, **variables: str) -> d
         **variables,
     }
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        env=environment,
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = _run(["-c", program], environment)
     if done.returncode:
         raise SystemExit(f"{tree}, {program}:\n{done.stderr[-4000:]}")
     found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
     return found
+
+
+def _run(arguments: list[str], environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    """A process of this interpreter, whose output is kept."""
+    return subprocess.run(
+        [sys.executable, *arguments], env=environment, cwd=ROOT, capture_output=True, text=True, check=False
+    )

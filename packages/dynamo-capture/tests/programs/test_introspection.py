@@ -86,3 +86,20 @@ def test_what_changes_between_calls(forward, monkeypatch, name, value):
     for changed in (False, True, False):
         assert run(compiled, changed) == run(looked_at, changed)
     assert compiled.__fxstack_capture__.report.replacements
+
+
+@pytest.mark.parametrize("owner", ["function", "class"])
+def test_annotations_that_change_in_place_between_calls(forward, monkeypatch, owner):
+    class Annotated:
+        a: int
+
+    described = Annotated if owner == "class" else made()
+
+    def program(x):
+        return x + 1, typing.get_type_hints(described)
+
+    compiled = optimize(forward, fullgraph=True)(program)
+    assert compiled(X)[1] == program(X)[1]
+    monkeypatch.setitem(described.__annotations__, "b", str)
+    assert compiled(X)[1] == program(X)[1]
+    assert compiled.__fxstack_capture__.report.replacements

@@ -13,7 +13,7 @@ from dynamo_capture.semantics.registry import handles
 from dynamo_capture.sources.sources import known_object
 from dynamo_capture.values import Const, MethodValue, ObjectValue, Value
 from dynamo_capture.values.base import Context
-from fx_interface.source import AttrSource, InstanceDictSource, ItemSource
+from fx_interface.source import AttrSource, InstanceDictSource, ItemSource, Source
 
 _PARAMETERS = ("__code__", "__defaults__", "__kwdefaults__")
 _IN_DICTIONARY = ("__wrapped__", "__signature__")
@@ -84,7 +84,7 @@ def _guard_class(tx: Context, cls: type, names: tuple[str, ...]) -> None:
     for base in cls.__mro__:
         for name in names:
             if name in base.__dict__ and not _is_of_library(base):
-                tx.guards.is_object(AttrSource(known_object(base), name), base.__dict__[name])
+                _guard_attribute(tx, AttrSource(known_object(base), name), base.__dict__[name])
 
 
 def _guard_function(tx: Context, real: Any, names: tuple[str, ...]) -> None:
@@ -94,7 +94,7 @@ def _guard_function(tx: Context, real: Any, names: tuple[str, ...]) -> None:
             return
         source = known_object(real)
         for name in names:
-            tx.guards.is_object(AttrSource(source, name), getattr(real, name))
+            _guard_attribute(tx, AttrSource(source, name), getattr(real, name))
         space = vars(real)
         for name in _IN_DICTIONARY:
             if name in space:
@@ -102,6 +102,15 @@ def _guard_function(tx: Context, real: Any, names: tuple[str, ...]) -> None:
             else:
                 tx.guards.absent(InstanceDictSource(source), name)
         real = space.get("__wrapped__")
+
+
+def _guard_attribute(tx: Context, source: Source, found: Any) -> None:
+    """An attribute stays the same object, and what it holds if it is a dictionary."""
+    tx.guards.is_object(source, found)
+    if isinstance(found, dict):
+        tx.guards.keys(source, found)
+        for key, value in found.items():
+            tx.guards.is_object(ItemSource(source, key), value)
 
 
 def _is_of_library(real: Any) -> bool:
