@@ -23,6 +23,7 @@ from aot_autograd.runtime.inputs.conjugate_bits import check_marked, is_marked, 
 from aot_autograd.runtime.inputs.overlap import OverlapCheck
 from fx_interface.backend import CompiledGraph
 from fx_interface.errors import UnsupportedProgramError
+from fx_interface.events import span
 from fx_interface.execution.rehearsal import Rehearsal, rehearsal_of
 from fx_interface.graph import placeholders
 from fx_interface.operators import OperatorLibrary
@@ -155,7 +156,12 @@ def trace(
             questions=questions,
         )
 
-    with collector_paused(), without_anomaly_detection(), without_fusion():
+    with (
+        span("joint", training=training) as event,
+        collector_paused(),
+        without_anomaly_detection(),
+        without_fusion(),
+    ):
         try:
             joint = answered(traced_joint)
         except UnsupportedProgramError as error:
@@ -163,6 +169,7 @@ def trace(
                 raise
             joint = answered(traced_joint)
         traced = split(joint, partition, _must_be_apart(joint.mutated, declared, given), marked)
+        event.note(forward=traced.forward, backward=traced.backward)
     check_marked(traced.plan)
     return traced
 

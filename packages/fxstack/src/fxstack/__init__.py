@@ -33,10 +33,11 @@ with (
     )
     from fxstack.backends import backend
     from fxstack.compile import compile, in_place_of_torch_compile, list_backends, reset
-    from fxstack.options import Options
+    from fxstack.options import Options, logged_topics
 
 if TYPE_CHECKING:
     from fxstack.checking import CheckWarning
+    from fxstack.observing.logs import logging
     from fxstack.report import Explanation, explain
     from fxstack.torch_compile.translation import OptionWarning
     from fxstack.verification import Verification
@@ -46,12 +47,18 @@ else:
         __name__,
         {
             "fxstack.checking": ("CheckWarning",),
+            "fxstack.observing.logs": ("logging",),
             "fxstack.torch_compile.translation": ("OptionWarning",),
             "fxstack.report": ("Explanation", "explain"),
             "fxstack.verification": ("Verification",),
             "fxstack.verifying": ("verify",),
         },
     )
+
+if logged_topics():
+    from fxstack.observing import logs
+
+    logs.logging(*logged_topics())
 
 __all__ = [
     "CheckWarning",
@@ -74,6 +81,7 @@ __all__ = [
     "in_place_of_torch_compile",
     "is_compiling",
     "list_backends",
+    "logging",
     "mark_dynamic",
     "mark_static",
     "patch_options",

@@ -106,6 +106,11 @@ def default_cache_dir() -> Path:
     return Path(named) if named else user_cache_path("fxstack")
 
 
+def logged_topics() -> list[str]:
+    """What ``$FXSTACK_LOGS`` asks to have logged: topics of ``fxstack.logging``, with commas between them."""
+    return [name for name in os.environ.get("FXSTACK_LOGS", "").split(",") if name.strip()]
+
+
 def check_mode(mode: str | None) -> str:
     """The mode of ours that is meant: ``mode`` itself, or the default for one of ``torch.compile``, with a warning
     where that promises more. OptionError FXS101 for any other."""

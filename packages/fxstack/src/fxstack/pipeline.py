@@ -24,6 +24,7 @@ import inductor_codegen
 import primtorch_decomps
 from aot_autograd import finish, has_parts
 from fx_interface import SHAPE_ENV_KEY, CompiledGraph, UnsupportedProgramError
+from fx_interface.events import span
 from fx_interface.execution.rehearsal import rehearsal_of
 from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fxstack.options import Options
@@ -96,7 +97,9 @@ def _load_or_compile(
     store = ArtifactStore(options.cache_dir)
     key = program_key(graph_module, example_inputs, options)
     env = graph_module.meta.get(SHAPE_ENV_KEY)
-    stored = None if key is None else load_program(key, env, store)
+    with span("cache", what="program", key=key) as event:
+        stored = None if key is None else load_program(key, env, store)
+        event.note(hit=stored is not None)
     if stored is not None:
         return stored
     known = 0 if env is None else len(env.guards)

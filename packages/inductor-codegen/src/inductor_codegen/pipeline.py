@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from torch.fx import GraphModule
 
+from fx_interface.events import span
 from inductor_codegen.codegen.cpp.emit import emit_kernel
 from inductor_codegen.codegen.cpp.text.preamble import with_preamble
 from inductor_codegen.ir.program import Program
@@ -20,14 +21,21 @@ SPLIT_FROM = 8192
 def plan(graph_module: GraphModule, layouts: Layouts | None = None) -> Program:
     """The program of a graph in dialect ``prims``, with the ``layouts`` chosen for it before or now.
     UnsupportedProgramError (IND1xx) if it cannot be compiled."""
-    lowered, env = lower(graph_module, choose_layouts(graph_module) if layouts is None else layouts)
-    grouping = group_values(lowered)
-    return assemble(lowered, grouping, env)
+    with span("lower", graph=graph_module):
+        lowered, env = lower(graph_module, choose_layouts(graph_module) if layouts is None else layouts)
+    with span("schedule", graph=graph_module) as event:
+        grouping = group_values(lowered)
+        program = assemble(lowered, grouping, env)
+        event.note(program=program)
+    return program
 
 
 def kernel_sources(program: Program) -> tuple[str, ...]:
     """C++ files that together hold all kernels of a program for the CPU; many kernels are split for two processors."""
-    texts = sorted(map(emit_kernel, program.kernels), key=lambda text: (-len(text), text))
+    with span("kernels", program=program) as event:
+        named = {kernel.name: emit_kernel(kernel) for kernel in program.kernels}
+        event.note(texts=named)
+    texts = sorted(named.values(), key=lambda text: (-len(text), text))
     count = 2 if sum(map(len, texts)) > SPLIT_FROM else 1
     files: list[list[str]] = [[] for _ in range(count)]
     for text in texts:

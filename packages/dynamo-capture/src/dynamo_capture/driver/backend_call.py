@@ -19,6 +19,7 @@ from dynamo_capture.session.controls import forced_backend
 from dynamo_capture.session.session import Session
 from dynamo_capture.trace import Trace
 from fx_interface.errors import StackError, UnsupportedProgramError, UserLocation
+from fx_interface.events import emit, span
 from fx_interface.execution.rehearsal import rehearsal_of, rehearsing
 from fx_interface.execution.undo import is_all_or_nothing, undoing, undoing_if_shared
 from fx_interface.plugins import load_backend
@@ -74,7 +75,9 @@ class BackendCall:
         if earlier is not None:
             raise earlier
         try:
-            compiled = backend(module, inputs)
+            emit("graph", code=self._view.code, graph=module)
+            with span("backend", code=self._view.code):
+                compiled = backend(module, inputs)
         except UnsupportedProgramError as error:
             refusals.note(module, error.with_traceback(None))
             raise

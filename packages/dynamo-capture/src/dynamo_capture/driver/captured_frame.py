@@ -32,6 +32,7 @@ from dynamo_capture.trace import Trace
 from dynamo_capture.values import CellValue, Lazy, Value
 from fx_guards.kinds.state import FACTS
 from fx_interface.errors import UnsupportedProgramError
+from fx_interface.events import emit, is_heard, span
 from fx_interface.python_runtime.own_builtins import CURRENT, WATCHED
 from fx_interface.source import ClosureSource, LocalSource, Scope
 from fx_interface.torch_internals.modes import restored
@@ -53,7 +54,7 @@ def capture(
     _surround(tx)
     tx.guards.add(fx_guards.DictEntries(_BUILTINS, WATCHED))
     tx.guards.add(forward_level_guard())
-    with _modes_restored(tx):
+    with span("trace", code=view.code), _modes_restored(tx):
         frame = RootFrame(
             tx, prepared, tx.inliner.root_scope(view.globals, view.builtins), _variables(tx, view)
         )
@@ -87,9 +88,13 @@ def capture(
         code = assembly.for_break(frames, blocks, session.resumes, backend.finish)
     if report is not None:
         _log.info("%s", report)
+        emit("break", code=view.code, report=report)
     if backend.compiled is None and not tx.effects and report is None:
         code = view.code
-    return _entry(session, view, tx, code, backend)
+    with span("guards", code=view.code) as event:
+        made = _entry(session, view, tx, code, backend)
+        event.note(replacement=made.extra, scope=scope_of(view) if is_heard() else None)
+    return made
 
 
 def _entry(session: Session, view: FrameView, tx: Trace, code: CodeType, backend: BackendCall) -> Entry:

@@ -46,6 +46,7 @@ from dynamo_capture.hook.frame_hook import (
     AS_WRITTEN,
     SKIP,
     SKIP_RECURSIVELY,
+    Entry,
     FrameView,
     entries,
     is_skipped,
@@ -63,6 +64,7 @@ from dynamo_capture.session.stock_settings import stock_setting
 from dynamo_capture.trace import Trace
 from dynamo_capture.variable_builder.modes import register_loaded_blocks
 from fx_interface.errors import UnsupportedProgramError
+from fx_interface.events import emit, span
 from fx_interface.source import LocalSource
 from fx_interface.torch_internals.function_modes import asked_modes
 
@@ -113,7 +115,9 @@ class FrameCompiler:
             return _wait_for_entry(lock, view.code) if session.waits else None
         HANDLED.error = sys.exc_info()[1]
         try:
-            answer = self._answer(view, count, stance)
+            with span("frame", code=view.code, earlier=count) as event:
+                answer = self._answer(view, count, stance)
+                event.note(replacement=answer.extra if isinstance(answer, Entry) else None)
             if answer is SKIP and asked_modes():
                 session.refused_in_modes[id(view.code)] = view.code
                 return AS_WRITTEN  # outside of the modes it may be another program
@@ -134,7 +138,7 @@ class FrameCompiler:
                 CaptureError(code, reason, where=location_of_code(view.code), action=KINDS[code].advice)
             )
         if (view.code, reason) not in self._session.report.eager:
-            self._session.report.eager.append((view.code, reason))
+            self._session.report.left(view.code, reason)
             with contextlib.suppress(Exception):  # logging may use what was replaced
                 _log.info("%s runs uncompiled: [%s] %s", view.code.co_qualname, code, reason)
         return AS_WRITTEN
@@ -153,7 +157,7 @@ class FrameCompiler:
                 raise
             forget_frames(error)
             _log.warning("%s runs uncompiled: %s", view.code.co_qualname, error)
-            session.report.eager.append((view.code, str(error)))
+            session.report.left(view.code, str(error))
             return SKIP
         except CaptureError:
             raise
@@ -168,7 +172,7 @@ class FrameCompiler:
             forget_frames(error)
             level = logging.WARNING if session.refusals.is_news(error) else logging.INFO
             _log.log(level, "%s runs uncompiled: %s", view.code.co_qualname, error)
-            session.report.eager.append((view.code, str(error)))
+            session.report.left(view.code, str(error))
             return SKIP
         except RecursionError:
             return self._run_eagerly(view, "the recursion limit was reached")
@@ -177,6 +181,7 @@ class FrameCompiler:
         """The hook says that no more versions of ``code`` are compiled. CaptureError CAP252 where that is an error."""
         session = self._session
         session.report.exhausted.append((code, text))
+        emit("exhausted", code=code, reason=text)
         stated = session.limit_is_stated or stock_setting("recompile_limit", None) is not None
         whole = session.fullgraph and id(code) in session.targets and stated
         if whole or stock_setting("fail_on_recompile_limit_hit", False):
@@ -209,7 +214,7 @@ class FrameCompiler:
         failures = self._session.failures
         failures[id(view.code)] = failures.get(id(view.code), 0) + 1
         _log.info("%s runs uncompiled this time: %s", view.code.co_qualname, reason)
-        self._session.report.eager.append((view.code, reason))
+        self._session.report.left(view.code, reason)
         return SKIP if failures[id(view.code)] > 5 else None
 
     def _explain_recompilation(self, view: FrameView, fail: bool) -> None:
@@ -217,6 +222,7 @@ class FrameCompiler:
         known = [entry.extra for entry in entries(view.code) if isinstance(entry.extra, Replacement)]
         found = [fx_guards.first_failure(replacement.guards, scope) for replacement in known]
         counted = self._session.report.recompiled(view.code, [f for f in found if f is not None])
+        emit("recompile", code=view.code, causes=counted)
         for entry in counted:
             _recompiles.info("%s", entry)
         if fail:
@@ -288,7 +294,8 @@ class FrameCompiler:
             report.code, f"{report.what} ({why}: the function runs uncaptured)", report.where, False
         )
         _log.info("%s", refused)
-        self._session.report.eager.append((view.code, str(refused)))
+        emit("break", code=view.code, report=refused)
+        self._session.report.left(view.code, str(refused))
         return SKIP
 
     def _attempt(

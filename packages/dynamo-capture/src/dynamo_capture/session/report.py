@@ -13,6 +13,7 @@ import fx_guards
 from dynamo_capture.foundation.graph_breaks import BreakReport
 from dynamo_capture.foundation.texts.users_words import in_users_words
 from fx_interface.errors import UserLocation
+from fx_interface.events import emit
 from fx_interface.python_runtime.quick_dataclasses import dataclass
 
 
@@ -81,6 +82,11 @@ class Report:
     eager: list[tuple[CodeType, str]] = field(default_factory=list)
     recompilations: dict[Any, Recompilation] = field(default_factory=dict)
     exhausted: list[tuple[CodeType, str]] = field(default_factory=list)
+
+    def left(self, code: CodeType, reason: str) -> None:
+        """``code`` runs as it is, this time or always."""
+        self.eager.append((code, reason))
+        emit("uncompiled", code=code, reason=reason)
 
     def recompiled(self, code: CodeType, failures: Iterable[fx_guards.Failure]) -> list[Recompilation]:
         """Count what failed when ``code`` was compiled again; each guard once."""

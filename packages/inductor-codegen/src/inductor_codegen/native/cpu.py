@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from fx_interface.events import span
 from inductor_codegen.cache import Artifact, ArtifactStore, Create, content_key
 from inductor_codegen.codegen.wrapper import EntrySource
 from inductor_codegen.native.library import LIBRARY, load_native_graph
@@ -46,13 +47,15 @@ def build_graph(
     key = graph_key(entry, kernels, compiler)
 
     def create(folder: Folder) -> tuple[Any, Mapping[str, bytes]]:
+        event.note(hit=False)
         library, record = build_entry(entry, kernels, key, compiler, folder)
         return record.to_data(), {LIBRARY: library}
 
-    try:
-        return load_native_graph(store.get_or_create(key, create))
-    except ArtifactLoadError:
-        return load_again(key, create, store, load_native_graph)
+    with span("cache", what="library", key=key, hit=True) as event:
+        try:
+            return load_native_graph(store.get_or_create(key, create))
+        except ArtifactLoadError:
+            return load_again(key, create, store, load_native_graph)
 
 
 def load_again(
@@ -85,7 +88,8 @@ def build_entry(
     units = [Unit(f"kernels{i}", text, KERNEL_FLAGS) for i, text in enumerate(kernels)]
     text = entry.text + _MARK.format(name=_mark_of(key))
     units.append(Unit("entry", text, LARGE_ENTRY_FLAGS if large else ENTRY_FLAGS))
-    library = build_library(compiler, units, folder, LIBRARY, (*_EXPORTED, _mark_of(key)))
+    with span("compile", units=units):
+        library = build_library(compiler, units, folder, LIBRARY, (*_EXPORTED, _mark_of(key)))
     record = GraphRecord(key, entry.input_kinds, entry.output_kinds, entry.operators, entry.release_gil)
     return library, record
 

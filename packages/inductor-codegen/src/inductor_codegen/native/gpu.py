@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from fx_interface.events import span
 from inductor_codegen.cache import Artifact, ArtifactStore, content_key
 from inductor_codegen.codegen.triton.launch.kernels import KernelLoader, KernelRecord
 from inductor_codegen.codegen.triton.launch.module import check_triton
@@ -41,6 +42,7 @@ def build_triton_graph(
     records = [KernelRecord.of(kernel).to_data() for kernel in program.kernels]
 
     def create(folder: Folder) -> tuple[Any, Mapping[str, bytes]]:
+        event.note(hit=False)
         library, record = build_entry(entry, (), key, compiler, folder)
         metadata = {
             "kind": "triton",
@@ -50,10 +52,11 @@ def build_triton_graph(
         }
         return metadata, {LIBRARY: library, _MODULE: text.encode()}
 
-    try:
-        return load_triton_graph(store.get_or_create(key, create))
-    except ArtifactLoadError:
-        return load_again(key, create, store, load_triton_graph)
+    with span("cache", what="library", key=key, hit=True) as event:
+        try:
+            return load_triton_graph(store.get_or_create(key, create))
+        except ArtifactLoadError:
+            return load_again(key, create, store, load_triton_graph)
 
 
 def load_triton_graph(artifact: Artifact) -> CompiledGraph:

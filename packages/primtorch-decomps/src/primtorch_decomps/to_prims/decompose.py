@@ -13,6 +13,7 @@ from torch.fx import GraphModule, Node
 
 from fx_interface.dialects.prims import PrimOp
 from fx_interface.errors import UnsupportedProgramError
+from fx_interface.events import span
 from fx_interface.operator_facts.data_errors import is_opaque
 from fx_interface.python_runtime.gc_pause import collector_paused
 from fx_interface.signature import SHAPE_ENV_KEY
@@ -247,9 +248,10 @@ def decompose_with(
     (``where``, ``stack``) and name the operator that they come from (``origin``). Each operator's result carries
     eager's strides. Sub-graphs are decomposed once each.
     """
-    with collector_paused():
+    with collector_paused(), span("decompose", graph=graph_module) as event:
         interpreter = _Interpreter(graph_module, table, library)
         made = interpreter.run()
+        event.note(result=made)
     if interpreter.env.expected:
         raise UnsupportedProgramError(
             "DEC105", f"a decomposition relies on {interpreter.env.expected.pop()}, which nothing checks"

@@ -13,6 +13,7 @@ from typing import assert_never
 
 import torch
 
+from fx_interface.events import span
 from fx_interface.symbols import IntLike
 from inductor_codegen.codegen.triton.attention.source import attention_source
 from inductor_codegen.codegen.triton.formulas import FUNCTIONS
@@ -65,8 +66,10 @@ def program_source(program: Program) -> str:
 
 def kernels_source(program: Program) -> str:
     """The module with the kernels alone."""
-    texts = [text for kernel in program.kernels for text in _texts(kernel)]
-    return "\n\n".join((HEADER, FUNCTIONS, PRELUDE, *filter(None, texts)))
+    with span("kernels", program=program) as event:
+        texts = {kernel.name: "\n\n".join(filter(None, _texts(kernel))) for kernel in program.kernels}
+        event.note(texts=texts)
+    return "\n\n".join((HEADER, FUNCTIONS, PRELUDE, *texts.values()))
 
 
 def _texts(kernel: Kernel) -> tuple[str | None, ...]:

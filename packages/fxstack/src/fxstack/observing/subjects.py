@@ -1,0 +1,105 @@
+"""Which function of the user's program an event is about, and what the programs of kernels in it do to memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields
+from types import CodeType
+from typing import Any
+
+from torch.fx import GraphModule
+
+from dynamo_capture.foundation.texts.users_words import in_users_words
+from fx_guards.kinds.base import short
+from fx_interface import SHAPE_ENV_KEY, UserLocation
+from fx_interface.errors import UnsupportedProgramError
+from fx_interface.events import Event
+from fx_interface.python_runtime.quick_dataclasses import dataclass
+from fx_interface.symbols import IntLike, ShapeEnv
+
+_NOT_EXPECTED = ("source", "sources", "where", "identity", "reference", "key", "dispatch_keys")
+"""Fields of guards that a reader does not need: what is said apart, and numbers that mean nothing outside."""
+
+
+def function_of(event: Event) -> UserLocation | None:
+    """The function whose frame is compiled, where it is defined; None outside of any, as in a compiler used alone."""
+    inner: Event | None = event
+    while inner is not None:
+        code = inner.facts.get("code")
+        if isinstance(code, CodeType):
+            return UserLocation(code.co_filename, code.co_firstlineno, code.co_qualname)
+        inner = inner.parent
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """One run of a kernel in a compiled graph. ``read`` and ``written`` are bytes, each operand counted whole and once;
+    None where a size is known only when the program runs. ``origins``: what is computed, and on which line."""
+
+    kernel: str
+    loops: str
+    read: int | None
+    written: int | None
+    origins: tuple[str, ...]
+    where: UserLocation | None
+
+
+def launches_of(program: Any, graph: GraphModule) -> Iterator[Launch]:
+    """The kernels that a program runs, in order. ``program``: an ``inductor_codegen.ir.program.Program``."""
+    from inductor_codegen.ir.kernel import Access  # what an event of the code generator has loaded
+    from inductor_codegen.ir.program import RunKernel
+
+    env = graph.meta.get(SHAPE_ENV_KEY)
+    buffers = program.buffers()
+    kernels = {kernel.name: kernel for kernel in program.kernels}
+    for step in program.steps:
+        if not isinstance(step, RunKernel):
+            continue
+        kernel = kernels[step.kernel]
+        moved: dict[Access, int | None] = {Access.READ: 0, Access.WRITE: 0}
+        for name, parameter in zip(step.buffers, kernel.buffers, strict=True):
+            size, before = _bytes(buffers[name], env), moved[parameter.access]
+            moved[parameter.access] = None if size is None or before is None else before + size
+        loops = " x ".join(str(loop.extent) for loop in (*kernel.outer, *kernel.inner))
+        read, written = moved[Access.READ], moved[Access.WRITE]
+        yield Launch(kernel.name, loops, read, written, kernel.comments, step.where)
+
+
+def guard_text(guard: Any) -> str:
+    """A guard on one line: what it reads, of which kind it is, and what it expects."""
+    read = ", ".join(dict.fromkeys(source.expression for source in guard.sources))
+    expected = [
+        f"{name}={short(value, 60)}"
+        for name, value in ((field.name, getattr(guard, field.name)) for field in fields(guard))
+        if name not in _NOT_EXPECTED and value is not None
+    ]
+    return in_users_words(f"{read}: {guard.kind} {' '.join(expected)}".rstrip())
+
+
+def library_calls_of(program: Any) -> list[str]:
+    """The operators of torch that a program calls, in order."""
+    from inductor_codegen.ir.program import CallExtern
+
+    return [str(step.op) for step in program.steps if isinstance(step, CallExtern)]
+
+
+def _bytes(buffer: Any, env: ShapeEnv | None) -> int | None:
+    count = buffer.dtype.itemsize
+    for size in buffer.sizes:
+        known = _known(size, env)
+        if known is None:
+            return None
+        count *= known
+    return int(count)
+
+
+def _known(size: IntLike, env: ShapeEnv | None) -> int | None:
+    if isinstance(size, int):
+        return size
+    if env is None:
+        return None
+    try:
+        return env.hint(size)
+    except UnsupportedProgramError:
+        return None
