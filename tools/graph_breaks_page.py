@@ -1,17 +1,29 @@
-"""Generates docs/graph-breaks.md, the catalogue of graph breaks, from the data that capture itself reports with."""
+"""Generates docs/graph-breaks.md, the catalogue of graph breaks, from the data that capture itself reports with.
+
+With ``--check`` it also finds codes that sources write as text where the catalogue has a name for them.
+"""
 
 from __future__ import annotations
 
 import argparse
+import ast
 import importlib.util
+import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from types import ModuleType
 
+from source_check import violations_of
 from workspace import BY_NAME, ROOT
 
 PAGE = ROOT / "docs" / "graph-breaks.md"
-DATA = BY_NAME["dynamo-capture"].source / "foundation" / "break_kinds.py"
+CAPTURE = BY_NAME["dynamo-capture"].source
+DATA = CAPTURE / "foundation" / "break_kinds.py"
+NAMING = tuple(
+    path.relative_to(ROOT).as_posix()
+    for path in (DATA, CAPTURE / "foundation" / "errors.py", CAPTURE / "bytecode" / "errors.py")
+)
+"""Where codes have their names."""
 
 
 def catalogue() -> ModuleType:
@@ -55,6 +67,13 @@ def page() -> str:
     return "\n".join(lines)
 
 
+def bare_codes(source: str) -> Iterator[tuple[int, str]]:
+    """Line and code of each code of the capture layer that stands as text in Python source text."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Constant) and re.fullmatch(r"CAP\d{3}", str(node.value)):
+            yield node.lineno, node.value
+
+
 def _sentence(text: str) -> str:
     return text[0].upper() + text[1:] + "."
 
@@ -68,6 +87,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         PAGE.write_text(page())
     if not PAGE.exists() or PAGE.read_text() != page():
         print(f"{PAGE.relative_to(ROOT)} is out of date: run python tools/graph_breaks_page.py")
+        return 1
+    if found := violations_of(bare_codes, NAMING):
+        print("write the names of these codes (foundation/break_kinds.py, errors.py):", *found, sep="\n")
         return 1
     print("the catalogue of graph breaks agrees with what capture reports")
     return 0

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from dynamo_capture.bytecode.resume.code import ResumeCodes
 from dynamo_capture.context.pending_calls import Outside
+from dynamo_capture.foundation.break_kinds import UNKNOWN_VALUE
 from dynamo_capture.foundation.break_positions import Stop
 from dynamo_capture.foundation.errors import GraphBreak, NotConstant, UserRaise, forget_frames
 from dynamo_capture.foundation.known_objects import is_known
@@ -182,7 +183,7 @@ class Trace:
         try:
             return self.settled(value).as_constant()
         except NotConstant:
-            raise GraphBreak("CAP211", f"{value.describe()} is not known while tracing") from None
+            raise GraphBreak(UNKNOWN_VALUE, f"{value.describe()} is not known while tracing") from None
 
     def is_constant(self, value: Value) -> bool:
         """Whether the value is known, without a number that is left open."""

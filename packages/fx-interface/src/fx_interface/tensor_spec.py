@@ -131,3 +131,15 @@ def spec_of(tensor: torch.Tensor) -> TensorSpec:
     return TensorSpec(
         tuple(tensor.shape), tuple(tensor.stride()), tensor.dtype, tensor.device, tensor.requires_grad
     )
+
+
+def with_grad(spec: TensorSpec, requires_grad: bool) -> TensorSpec:
+    """``spec`` that says whether autograd follows the tensor."""
+    if not requires_grad:
+        return spec
+    return TensorSpec(spec.sizes, spec.strides, spec.dtype, spec.device, True, spec.alias)
+
+
+def is_differentiable(dtype: torch.dtype) -> bool:
+    """Whether tensors of this dtype can require grad."""
+    return dtype.is_floating_point or dtype.is_complex

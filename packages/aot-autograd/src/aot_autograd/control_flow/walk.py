@@ -27,7 +27,7 @@ from fx_interface.graph import outputs, placeholders
 from fx_interface.regions import bodies_of, checkpointed, conditional, loop, scan
 from fx_interface.signature import SHAPE_ENV_KEY, InputDecl, signature_of
 from fx_interface.symbols import ShapeEnv, Symbol
-from fx_interface.tensor_spec import SPEC_KEY
+from fx_interface.tensor_spec import SPEC_KEY, is_differentiable
 from fx_interface.torch_internals.modes import BLOCKS, CHANGING, restored
 
 PartCompiler: TypeAlias = Callable[[GraphModule, Sequence[Any]], tuple[CompiledGraph, JointPlan]]
@@ -166,7 +166,7 @@ class _Walk:
         for place, user in used.items():
             spec = user.meta[SPEC_KEY]
             trained = after[place] if after else torch.is_grad_enabled() and any(given)  # type: ignore[index]
-            self._flags[user] = trained and (spec.dtype.is_floating_point or spec.dtype.is_complex)
+            self._flags[user] = trained and is_differentiable(spec.dtype)
         results = tuple(self._slot(used[i]) if i in used else None for i in range(len(specs)))
         arguments = tuple(self._slots[arg] if isinstance(arg, Node) else arg for arg in args)
         self._steps.append(Step(run, (*arguments, *self._symbols), results))

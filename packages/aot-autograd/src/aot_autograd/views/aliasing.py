@@ -34,6 +34,7 @@ from aot_autograd.views.views import HIDDEN_VIEWS, IDENTITIES, apply_step, is_vi
 from fx_interface.errors import UnsupportedProgramError
 from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.symbols import Expr, Symbol, symbol
+from fx_interface.tensor_spec import is_differentiable
 
 aten = torch.ops.aten
 
@@ -245,7 +246,7 @@ def _gradient_follows_views(tensor: TracedTensor) -> bool:
     steps = tensor.view_step.chain() if tensor.view_step else []
     return (
         tensor.storage_record.base.requires_grad
-        and (tensor.dtype.is_floating_point or tensor.dtype.is_complex)
+        and is_differentiable(tensor.dtype)
         and not any(step.no_grad or step.op is aten.detach.default for step in steps)
     )
 

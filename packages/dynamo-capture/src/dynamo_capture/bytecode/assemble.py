@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from types import CodeType
 
 from dynamo_capture.bytecode.depth import largest_depth
-from dynamo_capture.bytecode.errors import UnsupportedBytecodeError
+from dynamo_capture.bytecode.errors import NOT_ASSEMBLABLE, UnsupportedBytecodeError
 from dynamo_capture.bytecode.instruction import CodeBody, Handler, Instruction, Position, Slot
 from dynamo_capture.bytecode.tables import ExceptionRange, encode_exceptions, encode_locations
 from dynamo_capture.bytecode.versions.running import CACHE_SIZES, CONSTANT, FREE, JUMP, LOCAL, NAME, RULES
@@ -105,7 +105,7 @@ class _Pools:
 
     def name(self, name: object) -> int:
         if not isinstance(name, str):
-            raise UnsupportedBytecodeError("CAP104", f"{name!r} is no name")
+            raise UnsupportedBytecodeError(NOT_ASSEMBLABLE, f"{name!r} is no name")
         index = self._name_index.setdefault(name, len(self.names))
         if index == len(self.names):
             self.names.append(name)
@@ -113,7 +113,7 @@ class _Pools:
 
     def slot(self, name: object) -> int:
         if not isinstance(name, str) or name not in self._slots:
-            raise UnsupportedBytecodeError("CAP104", f"no slot is named {name!r}")
+            raise UnsupportedBytecodeError(NOT_ASSEMBLABLE, f"no slot is named {name!r}")
         return self._slots[name]
 
 
@@ -189,13 +189,15 @@ class _Lowering:
     def _place(self, first: dict[Instruction, int], target: Instruction) -> int:
         if target not in first:
             raise UnsupportedBytecodeError(
-                "CAP104", f"a jump leads to {target!r}, which is not in {self._body.qualname}"
+                NOT_ASSEMBLABLE, f"a jump leads to {target!r}, which is not in {self._body.qualname}"
             )
         return first[target]
 
     def _check_end(self, units: list[_Unit], first: dict[Instruction, int]) -> None:
         if not units or len(units) in first.values():
-            raise UnsupportedBytecodeError("CAP104", f"control runs off the end of {self._body.qualname}")
+            raise UnsupportedBytecodeError(
+                NOT_ASSEMBLABLE, f"control runs off the end of {self._body.qualname}"
+            )
 
     def _operand(self, opname: str, instruction: Instruction) -> int:
         """The argument of an instruction that is one unit."""
@@ -210,7 +212,7 @@ class _Lowering:
         if name in JUMP:
             yield from self._jump_forms(instruction)
         elif name not in dis.opmap:
-            raise UnsupportedBytecodeError("CAP104", f"no opcode {name} in this CPython")
+            raise UnsupportedBytecodeError(NOT_ASSEMBLABLE, f"no opcode {name} in this CPython")
         elif name in NAME:
             bits = RULES.name_flags.get(name, 0)
             yield name, self._pools.name(argval) << bits | instruction.arg, None
@@ -235,7 +237,7 @@ class _Lowering:
     def _jump_forms(self, instruction: Instruction) -> Iterator[tuple[str, int, Instruction]]:
         name, target = instruction.opname, instruction.target
         if target is None or target not in self._order:
-            raise UnsupportedBytecodeError("CAP104", f"the jump {instruction!r} leads nowhere")
+            raise UnsupportedBytecodeError(NOT_ASSEMBLABLE, f"the jump {instruction!r} leads nowhere")
         backward = self._order[target] <= self._order[instruction]
         table = RULES.backward if backward else RULES.forward
         if name in table:
@@ -245,7 +247,7 @@ class _Lowering:
             yield RULES.backward["JUMP"], 0, target
         else:
             raise UnsupportedBytecodeError(
-                "CAP104", f"{name} cannot jump {'backward' if backward else 'forward'}"
+                NOT_ASSEMBLABLE, f"{name} cannot jump {'backward' if backward else 'forward'}"
             )
 
 

@@ -6,7 +6,7 @@ import dis
 import functools
 
 from dynamo_capture.bytecode.control_flow import ControlFlow
-from dynamo_capture.bytecode.errors import UnsupportedBytecodeError
+from dynamo_capture.bytecode.errors import NOT_ASSEMBLABLE, UnsupportedBytecodeError
 from dynamo_capture.bytecode.instruction import CodeBody, Instruction
 from dynamo_capture.bytecode.versions.running import HAS_ARGUMENT, RULES
 
@@ -23,7 +23,7 @@ def _stack_effect(name: str, arg: int, jump: bool) -> int:
     real = RULES.forward.get(name, name)
     number = dis.opmap.get(real)
     if number is None:
-        raise UnsupportedBytecodeError("CAP104", f"no opcode {name} in this CPython")
+        raise UnsupportedBytecodeError(NOT_ASSEMBLABLE, f"no opcode {name} in this CPython")
     if name == "PRECALL":  # leaves the arguments where they are; dis counts them as popped here, not by CALL
         return 0
     effect = dis.stack_effect(number, arg if real in HAS_ARGUMENT else None, jump=jump)
@@ -60,13 +60,15 @@ def _measured(body: CodeBody, flow: ControlFlow) -> tuple[list[int | None], int]
     while pending:
         index, depth = pending.pop()
         if index >= count:
-            raise UnsupportedBytecodeError("CAP104", f"control runs off the end of {body.qualname}")
+            raise UnsupportedBytecodeError(NOT_ASSEMBLABLE, f"control runs off the end of {body.qualname}")
         instruction = instructions[index]
         known = depths[index]
         if known is not None:
             if known != depth:
                 where = f"{instruction!r} of {body.qualname}"
-                raise UnsupportedBytecodeError("CAP104", f"stack depth {known} or {depth} before {where}")
+                raise UnsupportedBytecodeError(
+                    NOT_ASSEMBLABLE, f"stack depth {known} or {depth} before {where}"
+                )
             continue
         depths[index] = depth
         onwards, jumping = _effects(instruction.opname, instruction.arg)
@@ -74,7 +76,7 @@ def _measured(body: CodeBody, flow: ControlFlow) -> tuple[list[int | None], int]
         for successor in successors[index]:
             after = depth + (onwards if successor == index + 1 else jumping)
             if after < 0:
-                raise UnsupportedBytecodeError("CAP104", f"the stack runs empty at {instruction!r}")
+                raise UnsupportedBytecodeError(NOT_ASSEMBLABLE, f"the stack runs empty at {instruction!r}")
             pending.append((successor, after))
         handler = instruction.handler
         if handler is not None:

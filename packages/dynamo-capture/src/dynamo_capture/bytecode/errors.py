@@ -6,13 +6,20 @@ the translator turns it into an ``UnsupportedProgramError``.
 
 from __future__ import annotations
 
+NO_SUCH_INSTRUCTION = "CAP101"
+RESUMED_GENERATOR = "CAP102"
+PLACE_NOT_RESUMABLE = "CAP103"
+"""An instruction offset is on the stack, a cell is put away, or the place is unreachable."""
+NOT_ASSEMBLABLE = "CAP104"
+"""An unknown name or opcode, or jumps that fit no stack."""
+STACK_MISMATCH = "CAP105"
+"""The given stack does not match the depth at the place."""
+
 
 class UnsupportedBytecodeError(Exception):
     """A code object cannot be decoded, assembled or resumed.
 
-    ``code`` is stable: CAP101 no such instruction, CAP102 generators cannot be resumed, CAP103 the place cannot be
-    resumed (an instruction offset is on the stack, a cell is put away, or the place is unreachable), CAP104 not
-    assemblable (an unknown name or opcode), CAP105 the given stack does not match the depth at the place.
+    ``code`` is one of the constants above, and stable.
     """
 
     def __init__(self, code: str, what: str) -> None:

@@ -37,7 +37,7 @@ from dataclasses import dataclass, field
 from types import CodeType
 from typing import NamedTuple
 
-from dynamo_capture.bytecode.errors import UnsupportedBytecodeError
+from dynamo_capture.bytecode.errors import NO_SUCH_INSTRUCTION, UnsupportedBytecodeError
 
 CO_OPTIMIZED = 0x1
 CO_NEWLOCALS = 0x2
@@ -172,7 +172,9 @@ class CodeBody:
             if 0 <= instruction.offset <= offset:
                 found = index
         if found < 0:
-            raise UnsupportedBytecodeError("CAP101", f"no instruction at offset {offset} of {self.qualname}")
+            raise UnsupportedBytecodeError(
+                NO_SUCH_INSTRUCTION, f"no instruction at offset {offset} of {self.qualname}"
+            )
         return found
 
 

@@ -28,6 +28,7 @@ from dynamo_capture.codegen.reconstruct import EXISTING, GRAPH, Reconstruction
 from dynamo_capture.codegen.replay import replay, replay_content, visit_effects
 from dynamo_capture.codegen.rerun_on_error import second_run
 from dynamo_capture.codegen.variables import variables_at_break
+from dynamo_capture.foundation.break_kinds import DISPATCH_IN_PYTHON, NOT_RECONSTRUCTIBLE
 from dynamo_capture.foundation.errors import GraphBreak, UserRaise
 from dynamo_capture.frames.frame import Frame
 from dynamo_capture.frames.generator_values import GeneratorValue
@@ -144,7 +145,7 @@ class Assembly:
         if stretch is not None and collector.followed:
             if not all(switches[torch._C._set_grad_enabled] for switches in self._switches):
                 raise GraphBreak(
-                    "CAP249", "gradients are off where a graph begins or ends, and on inside of it"
+                    DISPATCH_IN_PYTHON, "gradients are off where a graph begins or ends, and on inside of it"
                 )
             stretch.close(collector.followed)
             collector = _visited(tx, values, cells)
@@ -166,7 +167,9 @@ class Assembly:
         for generator in self._tx.generators:
             if not generator.ends_by_itself and not collector.has_seen(generator):
                 name = generator.frame.code.co_qualname
-                raise GraphBreak("CAP240", f"the generator {name} is dropped inside a try or with block")
+                raise GraphBreak(
+                    NOT_RECONSTRUCTIBLE, f"the generator {name} is dropped inside a try or with block"
+                )
 
     def _enter_again(self, blocks: Sequence[Block], to: Reconstruction) -> None:
         """Enter the blocks that the graph has left, each in the modes in which it was entered."""
@@ -361,4 +364,6 @@ def close_dropped(tx: Trace, frame: Frame, result: Value) -> None:
             try:
                 held.close(tx)
             except UserRaise:
-                raise GraphBreak("CAP240", "a dropped generator raises while it is closed") from None
+                raise GraphBreak(
+                    NOT_RECONSTRUCTIBLE, "a dropped generator raises while it is closed"
+                ) from None

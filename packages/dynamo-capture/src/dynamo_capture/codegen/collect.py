@@ -7,6 +7,7 @@ from typing import Any
 from torch.fx import Node
 
 from dynamo_capture.codegen.generators import remade
+from dynamo_capture.foundation.break_kinds import NOT_RECONSTRUCTIBLE
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.frames.generator_values import GeneratorValue
 from dynamo_capture.trace import Trace
@@ -122,5 +123,5 @@ class Collector:
         """Where a symbol's value is read."""
         source = self._tx.env.symbols[atom].source
         if source is None:
-            raise GraphBreak("CAP240", f"the size {atom} has no source")
+            raise GraphBreak(NOT_RECONSTRUCTIBLE, f"the size {atom} has no source")
         return source

@@ -6,6 +6,7 @@ from dynamo_capture.bytecode.resume.code import ResumeCodes
 from dynamo_capture.codegen.bridges import argument, slots
 from dynamo_capture.codegen.held_objects import unbound_locals
 from dynamo_capture.codegen.method_pairs import take_methods_apart
+from dynamo_capture.foundation.break_kinds import NOT_RECONSTRUCTIBLE
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.frames.generator_values import GeneratorValue
 from dynamo_capture.values import FunctionValue, Value
@@ -21,7 +22,8 @@ def remade(value: GeneratorValue, resumes: ResumeCodes) -> list[Value]:
         if value.running or frame.exceptions:
             state = "running" if value.running else "in an exception handler"
             raise GraphBreak(
-                "CAP240", f"the generator {frame.code.co_qualname} outlives the captured code, {state}"
+                NOT_RECONSTRUCTIBLE,
+                f"the generator {frame.code.co_qualname} outlives the captured code, {state}",
             )
         take_methods_apart(frame.stack)
         plan = resumes.make_generator(frame.code, frame.next, slots(frame), unbound=unbound_locals(frame))

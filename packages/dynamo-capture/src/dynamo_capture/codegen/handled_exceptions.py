@@ -25,6 +25,7 @@ from dynamo_capture.bytecode.resume.code import ResumeCodes, StackSlot
 from dynamo_capture.codegen.bridges import resume_at
 from dynamo_capture.codegen.held_objects import FrameLocals
 from dynamo_capture.codegen.reconstruct import Reconstruction
+from dynamo_capture.foundation.break_kinds import NOT_RESUMABLE
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.frames.frame import Frame, Handling
 from dynamo_capture.runtime import replacement_calls, tracebacks
@@ -102,7 +103,7 @@ def _check(exception: Value) -> None:
             replacement_calls.new_object(exception.cls)
         except TypeError:
             reason = f"{exception.cls.__name__} is handled, which cannot be made in parts"
-            raise GraphBreak("CAP241", reason) from None
+            raise GraphBreak(NOT_RESUMABLE, reason) from None
 
 
 def _raise(emitter: Emitter, name: str, caught: Handling, position: Position) -> None:

@@ -10,6 +10,7 @@ from torch.nn import Parameter
 
 from dynamo_capture.bytecode.emit import Emitter
 from dynamo_capture.codegen.collect import Collector
+from dynamo_capture.foundation.break_kinds import NOT_RECONSTRUCTIBLE
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.runtime import made_tensors, replacement_calls
 from dynamo_capture.tables import declaring
@@ -126,7 +127,7 @@ class Reconstruction:
             self._push_object(value)
             return
         if id(value) in self._building:
-            raise GraphBreak("CAP240", f"{value.describe()} contains itself")
+            raise GraphBreak(NOT_RECONSTRUCTIBLE, f"{value.describe()} contains itself")
         self._building.add(id(value))
         self._make(value)
         self._building.discard(id(value))
@@ -154,7 +155,7 @@ class Reconstruction:
         if not self.tx.effects.has_changed(owner) or id(owner) in self._settled:
             return
         if id(owner) in self._building:
-            raise GraphBreak("CAP240", f"{owner.describe()} holds an iterator over itself")
+            raise GraphBreak(NOT_RECONSTRUCTIBLE, f"{owner.describe()} holds an iterator over itself")
         self._building.add(id(owner))
         self._replay_content(owner, self)
         self._building.discard(id(owner))
@@ -261,5 +262,5 @@ class Reconstruction:
     def _make(self, value: Value) -> None:
         maker = MAKERS.get(type(value))
         if maker is None:
-            raise GraphBreak("CAP240", f"{value.describe()} outlives the captured code")
+            raise GraphBreak(NOT_RECONSTRUCTIBLE, f"{value.describe()} outlives the captured code")
         maker(self, value)

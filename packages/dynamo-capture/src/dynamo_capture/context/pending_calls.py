@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from dynamo_capture.context.state import Wrapping
+from dynamo_capture.foundation.break_kinds import OUTSIDE_WORLD
 from dynamo_capture.foundation.errors import GraphBreak
 
 _MOST_OBJECTS = 500
@@ -61,10 +62,10 @@ class Outside:
             found[id(item)] = item
             pending.extend(_parts(item))
         if pending:
-            raise GraphBreak("CAP236", "what a warning or log record goes to leads to very many objects")
+            raise GraphBreak(OUTSIDE_WORLD, "what a warning or log record goes to leads to very many objects")
         kept = {key: item for key, item in found.items() if not isinstance(item, (type, types.FunctionType))}
         if any(wrapping.value_of(real) is not None for real in kept.values()):
-            raise GraphBreak("CAP236", "what a warning or log record is kept in has been read")
+            raise GraphBreak(OUTSIDE_WORLD, "what a warning or log record is kept in has been read")
         self._kept.update(kept)
 
 

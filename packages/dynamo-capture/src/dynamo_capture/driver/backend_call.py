@@ -9,7 +9,8 @@ from typing import Any
 from torch.fx import GraphModule
 
 from dynamo_capture.driver.profiled_ranges import name_range, shown_code
-from dynamo_capture.foundation.errors import BackendError
+from dynamo_capture.foundation.break_kinds import DATA_NUMBER
+from dynamo_capture.foundation.errors import BACKEND_RAISED, BACKEND_RESULT, BackendError
 from dynamo_capture.foundation.graph_breaks import BreakReport
 from dynamo_capture.graph.graph_builder import GraphInput
 from dynamo_capture.hook.frame_hook import FrameView, RegionFunction, propagate
@@ -87,7 +88,7 @@ class BackendCall:
             name = getattr(backend, "__qualname__", repr(backend))
             raise propagate(
                 BackendError(
-                    "CAP301",
+                    BACKEND_RAISED,
                     f"the backend {name} raised {type(error).__name__}: {error}",
                     where=location_of_code(self._view.code),
                     action="see the chained exception; backend='eager' runs the captured graph as it is",
@@ -95,7 +96,7 @@ class BackendCall:
             ) from error
         if not callable(compiled):
             raise propagate(
-                BackendError("CAP302", f"the backend returned {compiled!r}, which cannot be called")
+                BackendError(BACKEND_RESULT, f"the backend returned {compiled!r}, which cannot be called")
             )
         return compiled
 
@@ -121,7 +122,7 @@ class BackendCall:
             output.fails_whole = True
         if output.assumes and not output.fails_whole:
             raise UnsupportedProgramError(
-                "CAP217", "a number from data decides in a graph that cannot be undone"
+                DATA_NUMBER, "a number from data decides in a graph that cannot be undone"
             )
         if isinstance(compiled, BuiltinFunctionType):
             return compiled

@@ -12,8 +12,9 @@ from dynamo_capture.codegen.assembly import Assembly, close_dropped
 from dynamo_capture.driver.active_interpreters import forward_level_guard
 from dynamo_capture.driver.backend_call import BackendCall
 from dynamo_capture.driver.retry import gives_other_sizes
+from dynamo_capture.foundation.break_kinds import NOT_RESUMABLE, OTHER_INTERPRETER
 from dynamo_capture.foundation.break_positions import Stopped
-from dynamo_capture.foundation.errors import CaptureError, GraphBreak
+from dynamo_capture.foundation.errors import GUARD_FAILS, CaptureError, GraphBreak
 from dynamo_capture.foundation.graph_breaks import BreakReport
 from dynamo_capture.frames.frame import Frame
 from dynamo_capture.frames.resume_symbols import note
@@ -64,7 +65,7 @@ def capture(
             tx.stop = broken.stop
             try:
                 frame.run_until(None)
-                raise GraphBreak("CAP241", "tracing again took another way")
+                raise GraphBreak(NOT_RESUMABLE, "tracing again took another way")
             except Stopped as stopped:
                 frames = stopped.frames
         else:
@@ -73,12 +74,14 @@ def capture(
                 close_dropped(tx, frame, done.value)
         left = switches()
         if done is None and tx.tensors.modes.has_changed:
-            raise GraphBreak("CAP239", "a TorchFunctionMode is entered or left, and the graph ends there")
+            raise GraphBreak(
+                OTHER_INTERPRETER, "a TorchFunctionMode is entered or left, and the graph ends there"
+            )
         if done is not None and tx.blocks:
-            raise GraphBreak("CAP241", "a block of a mode is entered and not left")
+            raise GraphBreak(NOT_RESUMABLE, "a block of a mode is entered and not left")
         blocks = leave_all(tx)
         if tx.tensors.disabled:
-            raise GraphBreak("CAP241", "where __torch_function__ is disabled")
+            raise GraphBreak(NOT_RESUMABLE, "where __torch_function__ is disabled")
     assembly = Assembly(tx, frame, prepared.body, entry, left)
     backend = BackendCall(session, tx, view, report)
     if done is not None:
@@ -124,7 +127,7 @@ def _entry(session: Session, view: FrameView, tx: Trace, code: CodeType, backend
     if not evaluator.check(scope_of(view)):
         failure = fx_guards.first_failure(guard_set, scope_of(view))
         raise UnsupportedProgramError(
-            "CAP410", f"a guard does not hold for the call it was made from: {failure}"
+            GUARD_FAILS, f"a guard does not hold for the call it was made from: {failure}"
         )
     replacement = Replacement(code, guard_set.guards, evaluator, backend.graph_module, backend.report)
     session.report.replacements.append((view.code, replacement))

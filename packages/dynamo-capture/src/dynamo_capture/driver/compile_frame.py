@@ -28,8 +28,11 @@ from dynamo_capture.driver.retry import (
     leaves_modes,
     tell_no,
 )
+from dynamo_capture.foundation.break_kinds import FUNCTION_REPLACED, NOT_RESUMABLE, OTHER_INTERPRETER
 from dynamo_capture.foundation.errors import (
     HANDLED,
+    RECOMPILES,
+    TOO_MANY_VERSIONS,
     BackendError,
     CapturedAnew,
     CaptureError,
@@ -87,7 +90,7 @@ class FrameCompiler:
         session = self._session
         other = replaced_name()
         if other is not None:
-            return self._leave_as_written(view, f"{other} has been replaced", "CAP254")
+            return self._leave_as_written(view, f"{other} has been replaced", FUNCTION_REPLACED)
         if id(view.code) in session.functions.left:
             return SKIP_RECURSIVELY
         if session.functions.left and view.code in _MODULE_CALLS and self._leads_to_left(view):
@@ -97,11 +100,11 @@ class FrameCompiler:
         foreign = foreign_interpreter()
         if foreign is not None:
             return self._leave_as_written(
-                view, f"{foreign} is at work, which has to see each operator", "CAP239"
+                view, f"{foreign} is at work, which has to see each operator", OTHER_INTERPRETER
             )
         if id(view.code) in session.refused_in_modes and asked_modes():
             return self._leave_as_written(
-                view, "a TorchFunctionMode is at work that cannot be traced", "CAP239"
+                view, "a TorchFunctionMode is at work that cannot be traced", OTHER_INTERPRETER
             )
         if session.refusals.makes_pointless(view.code) or skip_reason(view.function) is not None:
             return SKIP
@@ -187,7 +190,7 @@ class FrameCompiler:
         if whole or stock_setting("fail_on_recompile_limit_hit", False):
             raise propagate(
                 CaptureError(
-                    "CAP252",
+                    TOO_MANY_VERSIONS,
                     text,
                     where=location_of_code(code),
                     action="explain_recompiles() says why; raise recompile_limit, or keep what they name as it was",
@@ -229,7 +232,7 @@ class FrameCompiler:
             reasons = "; ".join(f"{entry.expression}: {entry.reason}" for entry in counted)
             raise propagate(
                 CaptureError(
-                    "CAP251",
+                    RECOMPILES,
                     f"{view.code.co_qualname} would have to be compiled again: {reasons}",
                     where=location_of_code(view.code),
                     action="the stance is fail_on_recompile; keep what the guards name as it was, or change the stance",
@@ -387,4 +390,4 @@ def _wait_for_entry(lock: threading.RLock, code: CodeType) -> Any:
 
 def as_break(error: UnsupportedBytecodeError | GraphBreak) -> GraphBreak:
     """The reason for which a frame cannot be replaced."""
-    return error if isinstance(error, GraphBreak) else GraphBreak("CAP241", str(error))
+    return error if isinstance(error, GraphBreak) else GraphBreak(NOT_RESUMABLE, str(error))

@@ -5,6 +5,12 @@ from __future__ import annotations
 import logging
 from types import CodeType
 
+from dynamo_capture.foundation.break_kinds import (
+    CONTENT_DECIDES,
+    DATA_NUMBER,
+    TENSOR_AS_INDEX,
+    UNKNOWN_VALUE,
+)
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.semantics.tensors.content.small_buffers import decisive
 from dynamo_capture.session.is_compiling_answers import Place
@@ -12,7 +18,7 @@ from dynamo_capture.values.base import Context
 from fx_interface.errors import UserLocation
 
 _log = logging.getLogger("dynamo_capture")
-_BY_DATA = frozenset({"CAP201", "CAP202", "CAP211", "CAP217"})
+_BY_DATA = frozenset({CONTENT_DECIDES, TENSOR_AS_INDEX, UNKNOWN_VALUE, DATA_NUMBER})
 """The breaks where numbers of tensors decide."""
 
 

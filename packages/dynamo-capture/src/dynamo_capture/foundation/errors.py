@@ -10,6 +10,30 @@ from dynamo_capture.foundation.graph_breaks import BreakReport
 from dynamo_capture.foundation.texts.users_words import in_users_words
 from fx_interface.errors import StackError, UnsupportedProgramError, UserLocation
 
+NOT_ONE_GRAPH = "CAP250"
+"""A function that is exported has graph breaks."""
+RECOMPILES = "CAP251"
+"""A function would be compiled again where the stance forbids it."""
+TOO_MANY_VERSIONS = "CAP252"
+"""A function has as many versions as it may have, under ``fullgraph=True``."""
+BACKEND_RAISED = "CAP301"
+BACKEND_RESULT = "CAP302"
+"""What the backend returned cannot be called."""
+TRACED_TENSOR = "CAP401"
+"""An operator ran on a tensor that belongs to a trace."""
+OUT_ARGUMENT = "CAP403"
+"""A form of ``out=``, or a change of form in place, that no graph expresses."""
+NO_SHAPE_RULE = "CAP404"
+"""No rule says what an operator returns, and it is too large for a trial run."""
+UNUSUAL_RESULT = "CAP405"
+"""An operator returns a nested, quantized or otherwise unusual tensor."""
+OPERATOR_REFUSES = "CAP406"
+"""An operator refuses the made-up content of a trial run."""
+GUARD_FAILS = "CAP410"
+"""A guard does not hold for the call it was made from."""
+GUARD_FILTER = "CAP411"
+"""``guard_filter_fn`` raised, or did not answer for each guard."""
+
 
 class CaptureError(UnsupportedProgramError):
     """The program cannot be captured in one graph, and ``fullgraph=True`` forbids breaking it (codes CAP2xx)."""
@@ -22,7 +46,7 @@ class ExportError(CaptureError):
 
     def __init__(self, what: str, breaks: tuple[BreakReport, ...], where: UserLocation | None) -> None:
         super().__init__(
-            "CAP250",
+            NOT_ONE_GRAPH,
             what,
             where=where,
             action="change the lines named, or use optimize(), which breaks there",

@@ -5,6 +5,13 @@ from __future__ import annotations
 from types import CodeType
 from typing import NamedTuple
 
+from dynamo_capture.foundation.break_kinds import (
+    CONTENT_DECIDES,
+    DATA_NUMBER,
+    EMPTY_CELL,
+    TOO_MANY_INSTRUCTIONS,
+    UNKNOWN_VALUE,
+)
 from dynamo_capture.foundation.break_positions import Standing, Stop, Stopped
 from dynamo_capture.foundation.errors import DataDependent, GraphBreak, NotConstant, UserRaise, forget_frames
 from dynamo_capture.frames import tracebacks
@@ -175,7 +182,7 @@ class Frame:
         """The cell of a shared variable."""
         found = self.variables.get(name)
         if not isinstance(found, CellValue):
-            raise GraphBreak("CAP221", f"the variable {name!r} is no cell")
+            raise GraphBreak(EMPTY_CELL, f"the variable {name!r} is no cell")
         return found
 
     def pop_n(self, count: int) -> list[Value]:
@@ -193,7 +200,7 @@ MOST_STEPS = 3_000_000
 
 def too_long() -> GraphBreak:
     """The break of a trace that has become too long."""
-    return GraphBreak("CAP224", f"more than {MOST_STEPS} instructions in one graph")
+    return GraphBreak(TOO_MANY_INSTRUCTIONS, f"more than {MOST_STEPS} instructions in one graph")
 
 
 def break_of(error: GraphBreak | NotConstant | DataDependent | UnbackedSymbolError) -> GraphBreak:
@@ -201,9 +208,9 @@ def break_of(error: GraphBreak | NotConstant | DataDependent | UnbackedSymbolErr
     if isinstance(error, GraphBreak):
         return error
     if isinstance(error, DataDependent):
-        return GraphBreak("CAP201", str(error) or "a tensor's content decides")
+        return GraphBreak(CONTENT_DECIDES, str(error) or "a tensor's content decides")
     if isinstance(error, UnbackedSymbolError):
-        return GraphBreak("CAP217", error.what)
+        return GraphBreak(DATA_NUMBER, error.what)
     unknown = error.args[0] if error.args else None
     what = unknown.describe() if isinstance(unknown, Value) else "a value"
-    return GraphBreak("CAP211", f"{what} is not known while tracing")
+    return GraphBreak(UNKNOWN_VALUE, f"{what} is not known while tracing")

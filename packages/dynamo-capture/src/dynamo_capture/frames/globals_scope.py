@@ -6,6 +6,7 @@ import sys
 from typing import Any
 
 import fx_guards
+from dynamo_capture.foundation.break_kinds import DEFINITION_CHANGED
 from dynamo_capture.foundation.errors import GraphBreak, UserRaise
 from dynamo_capture.sources.sources import known_object
 from dynamo_capture.values import (
@@ -119,7 +120,9 @@ class GlobalsScope:
     def _check_apart(self) -> None:
         """The graph ends where the namespace has also been read as a dictionary."""
         if self._tx.wrapping.value_of(self.real) is not None:
-            raise GraphBreak("CAP215", "a global is set, of a namespace that was read as a dictionary")
+            raise GraphBreak(
+                DEFINITION_CHANGED, "a global is set, of a namespace that was read as a dictionary"
+            )
 
     def delete(self, name: str) -> None:
         """Delete a global."""

@@ -15,6 +15,7 @@ from __future__ import annotations
 import operator
 from types import CodeType
 
+from dynamo_capture.foundation.break_kinds import VARYING_ITERATION
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.foundation.skip_rules import is_torchs, is_worth_capturing
 from dynamo_capture.frames.frame import Frame
@@ -81,12 +82,12 @@ def leave_loop(tx: Context, what: str) -> None:
     Python the function that goes through them, if there is one."""
     code = function_around(tx)
     if code is not None:
-        raise GraphBreak("CAP255", f"{code.co_qualname} goes through {what}", leaves=code)
+        raise GraphBreak(VARYING_ITERATION, f"{code.co_qualname} goes through {what}", leaves=code)
 
 
 def check_not_left(tx: Context, code: CodeType) -> None:
     """A graph break at a call of a function that is left to Python."""
     if tx.policy.is_left(code):
         raise GraphBreak(
-            "CAP255", f"{code.co_qualname} goes through now more and now fewer items", opens=True
+            VARYING_ITERATION, f"{code.co_qualname} goes through now more and now fewer items", opens=True
         )

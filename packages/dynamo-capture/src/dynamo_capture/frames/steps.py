@@ -9,6 +9,7 @@ from typing import Any
 
 from dynamo_capture.bytecode.decoded import decoded
 from dynamo_capture.bytecode.instruction import CodeBody
+from dynamo_capture.foundation.break_kinds import UNSUPPORTED_INSTRUCTION
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.frames.opcode_table import OPCODES
 from dynamo_capture.values import Const
@@ -46,7 +47,7 @@ class Step:
 
 
 def _unknown(frame: Any, step: Step) -> Any:
-    raise GraphBreak("CAP220", f"the instruction {step.opname} is not supported")
+    raise GraphBreak(UNSUPPORTED_INSTRUCTION, f"the instruction {step.opname} is not supported")
 
 
 class PreparedCode:

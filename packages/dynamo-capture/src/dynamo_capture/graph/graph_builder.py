@@ -9,6 +9,12 @@ from typing import Any, Protocol
 import torch
 from torch.fx import Graph, GraphModule, Node
 
+from dynamo_capture.foundation.break_kinds import (
+    AUTOGRAD_STATE,
+    CONTENT_DECIDES,
+    DATA_NUMBER,
+    LEAVES_REGION,
+)
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.sources.sources import FloatTensorSource
 from fx_interface.errors import UserLocation
@@ -106,7 +112,7 @@ class GraphOutput:
         """The node of this graph that stands for ``node``, which may lie in a region's sub-graph that has ended."""
         if node.graph is self.graph and node in self.unfollowed and torch.is_grad_enabled():
             what = "a tensor that requires grad is computed with, which was made here, or whose data were replaced"
-            raise GraphBreak("CAP208", what)
+            raise GraphBreak(AUTOGRAD_STATE, what)
         return self.handed_out(node)
 
     def handed_out(self, node: Node) -> Node:
@@ -115,14 +121,14 @@ class GraphOutput:
             return node
         body = self.ended.get(node.graph)
         if body is None:
-            raise GraphBreak("CAP245", f"{node.name}, a tensor of a region that was given up, is used")
+            raise GraphBreak(LEAVES_REGION, f"{node.name}, a tensor of a region that was given up, is used")
         exported: Node = body.export(node)
         return self.handed_out(exported)
 
     def assume(self, what: str) -> None:
         """The graph fails where something else than ``what`` holds: then the frame must be able to run again."""
         if self.lasts:
-            raise GraphBreak("CAP217", f"{what} decides, after the graph has changed something for good")
+            raise GraphBreak(DATA_NUMBER, f"{what} decides, after the graph has changed something for good")
         self.assumes = self.may_fail = True
 
     def fail(self, node: Node, *, behind: bool) -> None:
@@ -143,7 +149,7 @@ class GraphOutput:
     def speak(self) -> None:
         """Another process takes part in an operation."""
         if self.assumes:
-            raise GraphBreak("CAP217", "another process takes part after a number from data has decided")
+            raise GraphBreak(DATA_NUMBER, "another process takes part after a number from data has decided")
         self.speaks = self.leaves = self.lasts = True
 
     def write(self, written: Sequence[WrittenTensor], lasting: Sequence[WrittenTensor] = ()) -> None:
@@ -155,12 +161,16 @@ class GraphOutput:
         self.leaves = self.leaves or not written or bool(given)
         self.lasts = self.lasts or not written or any(_is_given(tensor.memory) for tensor in lasting)
         if self.assumes and self.lasts:
-            raise GraphBreak("CAP217", "something is changed for good after a number from data has decided")
+            raise GraphBreak(
+                DATA_NUMBER, "something is changed for good after a number from data has decided"
+            )
         for tensor in written:
             if tensor.memory.source is not None:
                 self.written[tensor.memory.source] = None
         if self.checks and any(tensor.memory.real is not None for tensor in written):
-            raise GraphBreak("CAP201", "an existing tensor is written to after a check of a tensor's content")
+            raise GraphBreak(
+                CONTENT_DECIDES, "an existing tensor is written to after a check of a tensor's content"
+            )
 
     @property
     def may_be_recorded(self) -> bool:
@@ -260,7 +270,7 @@ class GraphOutput:
     def _size_born(self, atom: Symbol) -> Node:
         """The node that reads a size from data, right behind what has it."""
         if atom not in self.born:
-            raise GraphBreak("CAP217", f"the number {atom} is used outside of the part that makes it")
+            raise GraphBreak(DATA_NUMBER, f"the number {atom} is used outside of the part that makes it")
         tensor, dim = self.born[atom]
         with self.graph.inserting_after(tensor):
             node = self.graph.create_node("call_method", "size", (tensor, dim))
@@ -385,15 +395,3 @@ def _is_given(tensor: WrittenTensor) -> bool:
 
 def _is_size(node: Node) -> bool:
     return node.op == "call_function" and isinstance(node.meta.get(SPEC_KEY), SymSpec)
-
-
-def with_grad(spec: TensorSpec, requires_grad: bool) -> TensorSpec:
-    """``spec`` that says whether autograd follows the tensor."""
-    if not requires_grad:
-        return spec
-    return TensorSpec(spec.sizes, spec.strides, spec.dtype, spec.device, True, spec.alias)
-
-
-def is_differentiable(dtype: torch.dtype) -> bool:
-    """Whether tensors of this dtype can require grad."""
-    return dtype.is_floating_point or dtype.is_complex

@@ -12,6 +12,7 @@ from typing import Any
 
 from torch.fx import GraphModule, Node
 
+from dynamo_capture.foundation.break_kinds import DATA_NUMBER, LEAVES_REGION
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.graph.graph_builder import GraphOutput, WrittenTensor
 from fx_interface.signature import DIALECT_KEY, InputKind
@@ -97,11 +98,11 @@ class Body(GraphOutput):
     def export(self, node: Node) -> Node:
         """The node of the parent that stands for ``node``, after the region has ended."""
         if self.exporter is None:
-            raise GraphBreak("CAP245", f"a tensor made inside {self.what} is used outside of it")
+            raise GraphBreak(LEAVES_REGION, f"a tensor made inside {self.what} is used outside of it")
         return self.exporter(node)
 
     def assume(self, what: str) -> None:
-        raise GraphBreak("CAP217", f"{what} decides in {self.what}")
+        raise GraphBreak(DATA_NUMBER, f"{what} decides in {self.what}")
 
     def write(self, written: Sequence[WrittenTensor], lasting: Sequence[WrittenTensor] = ()) -> None:
         super().write(written, lasting)

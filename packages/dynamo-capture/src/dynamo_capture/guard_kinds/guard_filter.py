@@ -7,7 +7,7 @@ from typing import Any
 
 from torch import nn
 
-from dynamo_capture.foundation.errors import CaptureError
+from dynamo_capture.foundation.errors import GUARD_FILTER, CaptureError
 from fx_guards import GuardRecord
 from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.source import ClosureSource, GlobalSource, ImportedModuleSource, LocalSource, Scope, Source
@@ -86,10 +86,10 @@ def kept_guards(
     try:
         answers = [bool(answer) for answer in guard_filter(entries)]
     except Exception as error:
-        raise CaptureError("CAP411", f"guard_filter_fn raised {type(error).__name__}: {error}") from error
+        raise CaptureError(GUARD_FILTER, f"guard_filter_fn raised {type(error).__name__}: {error}") from error
     if len(answers) != len(known):
         raise CaptureError(
-            "CAP411",
+            GUARD_FILTER,
             f"guard_filter_fn has {len(answers)} answers for {len(known)} guards",
             action="return one bool each",
         )

@@ -7,6 +7,7 @@ from types import FunctionType
 from typing import Any
 
 import fx_guards
+from dynamo_capture.foundation.break_kinds import COROUTINE, DEFINITION_CHANGED, NESTED_TOO_DEEPLY
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.foundation.known_objects import LIBRARIES
 from dynamo_capture.frames.frame import Frame, Return
@@ -77,9 +78,9 @@ class Inliner:
                 self._close_over(real, function.source, variables)
         check_not_left(tx, code)
         if len(tx.frames) > _DEEPEST:
-            raise GraphBreak("CAP222", f"calls are nested more than {_DEEPEST} deep")
+            raise GraphBreak(NESTED_TOO_DEEPLY, f"calls are nested more than {_DEEPEST} deep")
         if code.co_flags & _COROUTINE_FLAGS:
-            raise GraphBreak("CAP223", f"{code.co_qualname} is a coroutine")
+            raise GraphBreak(COROUTINE, f"{code.co_qualname} is a coroutine")
         assert isinstance(scope, GlobalsScope)
         frame = Frame(tx, prepare(code), scope, variables)
         if frame.is_generator:
@@ -99,7 +100,7 @@ class Inliner:
                 return step.index + 1
             frame.line = step.line
             step.run(frame, step)
-        raise GraphBreak("CAP223", "a generator without an entry")
+        raise GraphBreak(COROUTINE, "a generator without an entry")
 
     def _guard_state(self, real: FunctionType, source: Source | None) -> None:
         """The function's code has been relied on, and its defaults. That of libraries does not change."""
@@ -115,7 +116,7 @@ class Inliner:
     def _defaults(self, real: FunctionType, source: Source | None) -> tuple[list[Value], dict[str, Value]]:
         written = None if real.__kwdefaults__ is None else self._tx.wrapping.value_of(real.__kwdefaults__)
         if isinstance(written, DictValue) and written.is_changed:
-            raise GraphBreak("CAP215", f"{real.__qualname__}.__kwdefaults__ has been written to")
+            raise GraphBreak(DEFINITION_CHANGED, f"{real.__qualname__}.__kwdefaults__ has been written to")
         if real.__defaults__ is None and real.__kwdefaults__ is None:
             return [], {}
         base = source if source is not None else None

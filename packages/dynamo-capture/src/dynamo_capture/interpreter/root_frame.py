@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from dynamo_capture.foundation.break_kinds import NESTED_TOO_DEEPLY
 from dynamo_capture.foundation.break_positions import Stop
 from dynamo_capture.foundation.errors import (
     DataDependent,
@@ -62,7 +63,7 @@ class RootFrame(Frame):
                 forget_frames(error)  # which lead to this frame
                 forget_frames(reason)
                 reason.where = reason.where or self.tx.where()
-                is_deep = reason.code == "CAP222"  # so many calls are not to be gone through twice
+                is_deep = reason.code == NESTED_TOO_DEEPLY  # so many calls are not to be gone through twice
                 is_own = reason.as_written and not reason.trail
                 trail = [] if is_deep or reason.as_written else reason.trail
                 deep = deepest(self, step, trail, _is_own)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
+from dynamo_capture.foundation.break_kinds import OUTSIDE_WORLD
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.frames.frame import Frame
 from dynamo_capture.guard_kinds.warning_filters import warning_raises
@@ -31,14 +32,16 @@ def warn(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     category: Value = args[1] if len(args) > 1 else kwargs.get("category", NONE)
     level = args[2] if len(args) > 2 else kwargs.get("stacklevel", Const(1))
     if isinstance(message, ObjectValue) or not tx.is_constant(message):
-        raise GraphBreak("CAP236", "a warning object is issued")
+        raise GraphBreak(OUTSIDE_WORLD, "a warning object is issued")
     cls = tx.constant(category) or UserWarning
     text, depth = tx.constant(message), max(tx.integer(level), 1)
     above = depth - len(tx.frames)
     frame = tx.frames[-min(depth, len(tx.frames))]
     module, line = frame.globals.real.get("__name__"), frame.line or 0
     if _filters_are_changed(tx):
-        raise GraphBreak("CAP236", "a warning is issued under filters that the captured code has changed")
+        raise GraphBreak(
+            OUTSIDE_WORLD, "a warning is issued under filters that the captured code has changed"
+        )
     question = warning_raises(text, cls, module, line)
     tx.guards.add(question)
     if question.expected:
@@ -141,13 +144,13 @@ class _Record:
 def _log(tx: Context, logger: Any, level: int, args: list[Value], kwargs: dict[str, Value]) -> Value:
     known = all(tx.is_constant(value) for value in (*args, *kwargs.values()))
     if not isinstance(logger, Const) or not known or not args:
-        raise GraphBreak("CAP236", "a value that is not known while tracing is logged")
+        raise GraphBreak(OUTSIDE_WORLD, "a value that is not known while tracing is logged")
     if any(name in kwargs and tx.constant(kwargs[name]) for name in ("exc_info", "stack_info")):
-        raise GraphBreak("CAP236", "the exception that is handled, or the stack, is logged")
+        raise GraphBreak(OUTSIDE_WORLD, "the exception that is handled, or the stack, is logged")
     frames = [frame for frame in tx.frames if frame.code.co_filename != _OF_LOGGING]
     depth = max(tx.integer(kwargs.get("stacklevel", Const(1))), 1)
     if depth > len(frames):
-        raise GraphBreak("CAP236", "a line of a caller is logged")
+        raise GraphBreak(OUTSIDE_WORLD, "a line of a caller is logged")
     tx.outside.logs(tx.wrapping, logger.value)
     record = _Record(logger.value, level, tx.constant(args[0]), frames[-depth])
     extra = {"extra": kwargs["extra"]} if "extra" in kwargs else {}
@@ -176,7 +179,7 @@ def log(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """A record of a level that is given."""
     level = tx.constant(args[1]) if len(args) > 1 else None
     if type(level) is not int:
-        raise GraphBreak("CAP236", "a record of an unknown level is logged")
+        raise GraphBreak(OUTSIDE_WORLD, "a record of an unknown level is logged")
     return _log(tx, args[0], level, args[2:], kwargs)
 
 

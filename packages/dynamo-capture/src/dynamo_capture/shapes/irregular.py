@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch._ops import OpOverload
 
-from dynamo_capture.foundation.errors import DataDependent
+from dynamo_capture.foundation.errors import OUT_ARGUMENT, DataDependent
 from dynamo_capture.shapes import forward_derivatives
 from dynamo_capture.shapes.inferring import Inferring
 from fx_interface.errors import UnsupportedProgramError
@@ -95,7 +95,9 @@ def follow(inference: Inferring, func: OpOverload) -> None:
 def _changes_metadata(
     inference: Inferring, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> Any:
-    raise UnsupportedProgramError("CAP403", f"{func} changes the shape or the memory of a tensor in place")
+    raise UnsupportedProgramError(
+        OUT_ARGUMENT, f"{func} changes the shape or the memory of a tensor in place"
+    )
 
 
 def _same(inference: Inferring, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch._ops import OpOverload
 
-from dynamo_capture.foundation.errors import DataDependent
+from dynamo_capture.foundation.errors import NO_SHAPE_RULE, OPERATOR_REFUSES, UNUSUAL_RESULT, DataDependent
 from fx_interface.errors import UnsupportedProgramError
 from fx_interface.operator_facts.data_errors import is_opaque
 from fx_interface.symbols import Expr, ShapeEnv
@@ -72,7 +72,7 @@ def _trial(op: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any], env: 
         except RuntimeError as other:
             if str(other) == str(error) and not is_opaque(op):
                 raise error from None
-    raise UnsupportedProgramError("CAP406", f"{op} refuses what is not the program's content")
+    raise UnsupportedProgramError(OPERATOR_REFUSES, f"{op} refuses what is not the program's content")
 
 
 def _zeros(tensor: torch.Tensor) -> None:
@@ -124,7 +124,7 @@ def _real(value: Any, env: ShapeEnv, fill: _Fill, is_number: bool = False) -> An
         extent = 0 if 0 in sizes else 1 + sum((n - 1) * s for n, s in zip(sizes, strides, strict=True))
         if extent * value.dtype.itemsize > LARGEST_TRIAL_BYTES:
             raise UnsupportedProgramError(
-                "CAP404", f"no rule for an operator on {value}, too large for a trial run"
+                NO_SHAPE_RULE, f"no rule for an operator on {value}, too large for a trial run"
             )
         made = torch.zeros(extent, dtype=value.dtype, device=value.device).as_strided(sizes, strides)
         if fill is not _zeros:
@@ -140,11 +140,11 @@ def _real(value: Any, env: ShapeEnv, fill: _Fill, is_number: bool = False) -> An
 def _spec(op: OpOverload, result: Any) -> ValueSpec:
     if isinstance(result, torch.Tensor):
         if result.is_nested:  # which says that its layout is a strided one
-            raise UnsupportedProgramError("CAP405", f"{op} returns a nested tensor")
+            raise UnsupportedProgramError(UNUSUAL_RESULT, f"{op} returns a nested tensor")
         if result.layout is not torch.strided:
-            raise UnsupportedProgramError("CAP405", f"{op} returns a tensor of layout {result.layout}")
+            raise UnsupportedProgramError(UNUSUAL_RESULT, f"{op} returns a tensor of layout {result.layout}")
         if result.is_quantized:
-            raise UnsupportedProgramError("CAP405", f"{op} returns a quantized tensor ({result.dtype})")
+            raise UnsupportedProgramError(UNUSUAL_RESULT, f"{op} returns a quantized tensor ({result.dtype})")
         return TensorSpec(tuple(result.shape), tuple(result.stride()), result.dtype, result.device)
     if isinstance(result, list):
         return [_spec(op, item) for item in result]

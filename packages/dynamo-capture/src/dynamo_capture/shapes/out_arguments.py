@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch._ops import OpOverload
 
+from dynamo_capture.foundation.errors import OUT_ARGUMENT
 from dynamo_capture.shapes.inferring import Inferring
 from fx_interface.errors import UnsupportedProgramError
 from fx_interface.operator_facts.functional_overloads import (
@@ -52,7 +53,9 @@ def take_sizes(
         _check_forms(inference, func, args, kwargs)
         return []
     if not all(hasattr(target, "spec") for target in targets):
-        raise UnsupportedProgramError("CAP403", f"{func} writes to an out= that is no tensor of the graph")
+        raise UnsupportedProgramError(
+            OUT_ARGUMENT, f"{func} writes to an out= that is no tensor of the graph"
+        )
     results = _results(inference, func, args, kwargs, targets[0])
     for target, spec in zip(targets, results, strict=True):
         _check_dtype(func, target.spec.dtype, spec.dtype)
@@ -64,12 +67,12 @@ def take_sizes(
     if not resized:
         return []
     if any(inference.env.specialize(target.spec.numel) != 0 for target, _ in resized):
-        raise UnsupportedProgramError("CAP403", f"{func} resizes the tensor that it is given as out=")
+        raise UnsupportedProgramError(OUT_ARGUMENT, f"{func} resizes the tensor that it is given as out=")
     functional = functional_overload(func)
     is_new = functional is not None and is_factory(functional)
     if is_new and any(inference.env.specialize(spec.numel) == 0 for _, spec in resized):
         # kernels that count elements keep the form of an out= that has none either
-        raise UnsupportedProgramError("CAP403", f"{func} makes no elements, as its out= has none")
+        raise UnsupportedProgramError(OUT_ARGUMENT, f"{func} makes no elements, as its out= has none")
     tried = dict(zip(map(id, targets), _tried(inference, func, args, kwargs), strict=True))
     return [(target, _form(func, spec, tried[id(target)], inference.env)) for target, spec in resized]
 
@@ -81,7 +84,9 @@ def _check_forms(
     targets = [_items(kwargs.get(name)) for name in out_names(func)]
     given = [target for items in targets for target in items]
     if not all(hasattr(target, "spec") for target in given):
-        raise UnsupportedProgramError("CAP403", f"{func} writes to an out= that is no tensor of the graph")
+        raise UnsupportedProgramError(
+            OUT_ARGUMENT, f"{func} writes to an out= that is no tensor of the graph"
+        )
     functional = functional_overload(func)
     if functional is not None:
         spec = inference.spec_of(
@@ -90,19 +95,19 @@ def _check_forms(
         made = [one for part in _items(spec) for one in _items(part)]
         if len(made) != len(given):
             raise UnsupportedProgramError(
-                "CAP403", f"{func} gets an out= of {len(given)} tensors for {len(made)}"
+                OUT_ARGUMENT, f"{func} gets an out= of {len(given)} tensors for {len(made)}"
             )
         for target, one in zip(given, made, strict=True):
             _check_dtype(func, target.spec.dtype, one.dtype)
     tried = [item for one in _tried(inference, func, args, kwargs) for item in _items(one)]
     for target, after in zip(given, tried, strict=True):
         if _numbers(target.spec.sizes, inference.env) != tuple(after.shape):
-            raise UnsupportedProgramError("CAP403", f"{func} resizes a tensor that it is given in out=")
+            raise UnsupportedProgramError(OUT_ARGUMENT, f"{func} resizes a tensor that it is given in out=")
         if (
             _numbers(target.spec.strides, inference.env) != after.stride()
             or target.spec.dtype is not after.dtype
         ):
-            raise UnsupportedProgramError("CAP403", f"{func} changes the form of a tensor in out=")
+            raise UnsupportedProgramError(OUT_ARGUMENT, f"{func} changes the form of a tensor in out=")
 
 
 def _items(value: Any) -> list[Any]:
@@ -118,7 +123,7 @@ def _results(
 ) -> Sequence[TensorSpec]:
     functional = functional_overload(func)
     if functional is None:
-        raise UnsupportedProgramError("CAP403", f"what sizes {func} gives to its out= is not known")
+        raise UnsupportedProgramError(OUT_ARGUMENT, f"what sizes {func} gives to its out= is not known")
     outs = out_names(func)
     options = {name: value for name, value in kwargs.items() if name not in outs}
     if is_factory(functional) and not FACTORY_OPTIONS & argument_names(func):
@@ -126,7 +131,7 @@ def _results(
     spec = inference.spec_of(functional, args, options)
     found = (spec,) if isinstance(spec, TensorSpec) else spec
     if len(found) != len(outs) or not all(isinstance(one, TensorSpec) for one in found):
-        raise UnsupportedProgramError("CAP403", f"the results of {functional} are not what {func} writes")
+        raise UnsupportedProgramError(OUT_ARGUMENT, f"the results of {functional} are not what {func} writes")
     return found
 
 
@@ -134,7 +139,7 @@ def _check_dtype(func: OpOverload, given: torch.dtype, made: torch.dtype) -> Non
     """Kernels cast to the dtype of ``out=``, compute in it, or refuse it, each as it likes."""
     casts = func._schema.name.removeprefix("aten::") in CASTING
     if made is not given and not (casts and torch.can_cast(made, given)):
-        raise UnsupportedProgramError("CAP403", f"{func} gives {made} to an out= of {given}")
+        raise UnsupportedProgramError(OUT_ARGUMENT, f"{func} gives {made} to an out= of {given}")
 
 
 def _same_sizes(one: TensorSpec, other: TensorSpec, env: ShapeEnv) -> bool:
@@ -165,7 +170,9 @@ def _tried(
         with torch._C._DisableTorchDispatch(), torch.no_grad():
             func(*map(without_data, args), **ready)
     except NotImplementedError as error:
-        raise UnsupportedProgramError("CAP403", f"{func} gives its out= a form that is not known") from error
+        raise UnsupportedProgramError(
+            OUT_ARGUMENT, f"{func} gives its out= a form that is not known"
+        ) from error
     return [ready[name] for name in out_names(func)]
 
 
@@ -176,4 +183,4 @@ def _form(func: OpOverload, spec: TensorSpec, tried: torch.Tensor, env: ShapeEnv
         given = tuple(env.hint(n) if isinstance(n, Expr) else n for n in strides)
         if given == tried.stride() and tuple(env.hint(n) for n in sizes) == tuple(tried.shape):
             return replace(spec, sizes=sizes, strides=strides, dtype=tried.dtype)
-    raise UnsupportedProgramError("CAP403", f"{func} gives its out= the strides {tried.stride()}")
+    raise UnsupportedProgramError(OUT_ARGUMENT, f"{func} gives its out= the strides {tried.stride()}")

@@ -14,7 +14,8 @@ import torch
 from torch._ops import OpOverload
 from torch.nn import functional
 
-from dynamo_capture.foundation.errors import DataDependent, GraphBreak
+from dynamo_capture.foundation.break_kinds import OUTSIDE_WORLD
+from dynamo_capture.foundation.errors import TRACED_TENSOR, DataDependent, GraphBreak
 from dynamo_capture.shapes.in_place import check_write
 from dynamo_capture.shapes.irregular import (
     IRREGULAR,
@@ -55,7 +56,7 @@ class SpecTensor(torch.Tensor):
         cls, func: OpOverload, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
         """Reached only outside of an inference."""
-        raise UnsupportedProgramError("CAP401", f"{func} ran on a tensor that belongs to a trace")
+        raise UnsupportedProgramError(TRACED_TENSOR, f"{func} ran on a tensor that belongs to a trace")
 
 
 class Inference:
@@ -142,7 +143,7 @@ class Inference:
         if self.apart is not None:
             return self.apart(func, args, kwargs)
         if self.leaves_warnings and warns(func, args, kwargs):
-            raise GraphBreak("CAP236", f"{func} gives a warning")
+            raise GraphBreak(OUTSIDE_WORLD, f"{func} gives a warning")
         if writes(func, args):
             self.wrote = True
             self.written += written_by(func, args, kwargs)

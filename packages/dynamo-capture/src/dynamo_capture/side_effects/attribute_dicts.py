@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from dynamo_capture.foundation.break_kinds import DEFINITION_CHANGED
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.runtime.replacement_calls import instance_dict
 from dynamo_capture.values import Const, DictValue, ObjectValue, TensorValue, Value
@@ -52,10 +53,12 @@ class AttributeDicts:
     def check_dict(self, real: Any) -> None:
         """A dictionary is read for the first time."""
         if id(real) in self._written:
-            raise GraphBreak("CAP215", "a dictionary is read that holds the attributes of a changed object")
+            raise GraphBreak(
+                DEFINITION_CHANGED, "a dictionary is read that holds the attributes of a changed object"
+            )
 
 
 def _both(owner: Value) -> GraphBreak:
     return GraphBreak(
-        "CAP215", f"{owner.describe()} and its dictionary of attributes are used beside each other"
+        DEFINITION_CHANGED, f"{owner.describe()} and its dictionary of attributes are used beside each other"
     )

@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from dynamo_capture.foundation.break_kinds import DEFINITION_CHANGED, HOOKED_TENSOR
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.side_effects.attribute_dicts import AttributeDicts
 from dynamo_capture.values.base import Value
@@ -95,9 +96,9 @@ class Effects:
         if value.real is not None:
             if isinstance(value, DictValue) and not self.has_changed(value):
                 if any(value.real is hooks for handle in self.hooks for hooks in handle.existing()):
-                    raise GraphBreak("CAP205", "a tensor's hooks change after one was registered")
+                    raise GraphBreak(HOOKED_TENSOR, "a tensor's hooks change after one was registered")
                 if self._is_namespace(value.real):
-                    raise GraphBreak("CAP215", "globals are changed through their dictionary")
+                    raise GraphBreak(DEFINITION_CHANGED, "globals are changed through their dictionary")
                 if self._attribute_dicts is not None:
                     self._attribute_dicts.check_content(value.real)
             self.log.setdefault(("content", id(value)), ("content", value))
@@ -137,7 +138,7 @@ class Effects:
         it goes to has changed, and will have its new content afterwards."""
         existing = handle.existing()
         if any(getattr(changed, "real", None) is hooks for changed in self.changed() for hooks in existing):
-            raise GraphBreak("CAP205", "a hook is registered on a tensor whose hooks have changed")
+            raise GraphBreak(HOOKED_TENSOR, "a hook is registered on a tensor whose hooks have changed")
         if self.watching:
             self.touched.append(None)
         self.hooks.append(handle)

@@ -11,6 +11,12 @@ from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, TypeAlias, TypeVar
 
 from dynamo_capture.context.tracing import Tracing
+from dynamo_capture.foundation.break_kinds import (
+    NOT_IN_PYTHON,
+    NOT_RECONSTRUCTIBLE,
+    OBJECT_OPERATION,
+    UNKNOWN_ARGUMENT,
+)
 from dynamo_capture.foundation.class_members import has_member, member
 from dynamo_capture.foundation.errors import GraphBreak, NotConstant
 from dynamo_capture.foundation.type_names import has_sequence_slots, message_name
@@ -88,7 +94,7 @@ class Value:
 
     def children(self, tx: Context) -> list[Value]:
         """What must be made before it, where it is made anew; a graph break where Python cannot make it."""
-        raise GraphBreak("CAP240", f"{self.describe()} outlives the captured code")
+        raise GraphBreak(NOT_RECONSTRUCTIBLE, f"{self.describe()} outlives the captured code")
 
     def parts(self, tx: Context) -> list[Value] | None:
         """The values in a structure, which is a tuple, list or dict; None for anything else."""
@@ -116,7 +122,7 @@ class Value:
 
     def no_argument(self) -> GraphBreak:
         """The graph break where a function of torch is called with it."""
-        return GraphBreak("CAP207", f"{self.describe()} is passed to a torch function")
+        return GraphBreak(UNKNOWN_ARGUMENT, f"{self.describe()} is passed to a torch function")
 
     def as_constant(self) -> Any:
         """The object itself, where it is known and immutable; NotConstant otherwise."""
@@ -219,7 +225,7 @@ class Value:
 
     def copied(self, tx: Context) -> Value:
         """``copy.copy(x)``."""
-        raise GraphBreak("CAP230", f"copy.copy() of {self.describe()}")
+        raise GraphBreak(NOT_IN_PYTHON, f"copy.copy() of {self.describe()}")
 
     def index(self, tx: Context) -> Any:
         """The constant that it is as an index: an integer, a slice; a symbolic one is fixed."""
@@ -269,7 +275,7 @@ class Value:
 
     def unsupported(self, what: str) -> GraphBreak:
         """The graph break for an operation that this kind of value does not have."""
-        return GraphBreak("CAP210", f"{what} of {self.describe()} is not supported")
+        return GraphBreak(OBJECT_OPERATION, f"{what} of {self.describe()} is not supported")
 
     def describe(self) -> str:
         """A few words for messages."""
@@ -339,7 +345,7 @@ class IteratorValue(Value):
 
     def call_method(self, tx: Context, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
         if name in ("__iter__", "__next__") and (args or kwargs):
-            raise GraphBreak("CAP230", f"{self.describe()}.{name} gets arguments that it does not take")
+            raise GraphBreak(NOT_IN_PYTHON, f"{self.describe()}.{name} gets arguments that it does not take")
         if name == "__iter__":
             return self
         if name == "__next__":

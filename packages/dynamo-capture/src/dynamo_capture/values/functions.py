@@ -9,6 +9,7 @@ from typing import Any
 
 import fx_guards
 from dynamo_capture.context.state import Namespace
+from dynamo_capture.foundation.break_kinds import EMPTY_CELL
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.values.base import Context, Value
 from dynamo_capture.values.constant import NONE, Const, is_none
@@ -42,7 +43,7 @@ class CellValue(Value):
     def must_stay_empty(self) -> None:
         """A graph break where the cell was empty before the trace: no guard says that it will be in another call."""
         if self.real is not None and self.real == types.CellType():
-            raise GraphBreak("CAP221", "a variable that is shared with other functions has no value yet")
+            raise GraphBreak(EMPTY_CELL, "a variable that is shared with other functions has no value yet")
 
 
 class FunctionValue(Value):

@@ -7,6 +7,7 @@ import types
 from collections.abc import Container
 from typing import Any
 
+from dynamo_capture.foundation.break_kinds import NOT_IN_PYTHON
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.values.base import Context, Value
 
@@ -56,7 +57,7 @@ def check_constant(value: Any, made: Container[Any]) -> None:
     would outlive the trace."""
     if type(value) in (*ALIASES, tuple, frozenset, types.BuiltinFunctionType) and _refers_to(value, made):
         reason = f"{type(value).__name__} of a class that is made in the function"
-        raise GraphBreak("CAP230", reason)
+        raise GraphBreak(NOT_IN_PYTHON, reason)
 
 
 def _refers_to(value: Any, made: Container[Any]) -> bool:

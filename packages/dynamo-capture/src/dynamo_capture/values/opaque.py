@@ -5,6 +5,7 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
+from dynamo_capture.foundation.break_kinds import C_OBJECT_MADE, NOT_IN_PYTHON, UNKNOWN_HASH
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.sources.sources import ReferentSource
 from dynamo_capture.values.base import Context, Value
@@ -56,7 +57,7 @@ def _referent_key(tx: Context, target: Any, referent: Any) -> Any:
     """A weak reference is as a key what it refers to; ``target`` is what is read, which is then relied on."""
     comparing: Any = type(referent).__eq__
     if comparing is not object.__eq__:
-        raise GraphBreak("CAP212", "a weak reference to an object that compares in its own way is a key")
+        raise GraphBreak(UNKNOWN_HASH, "a weak reference to an object that compares in its own way is a key")
     tx.guards.is_object(target.source, target.real)
     return target.real
 
@@ -89,7 +90,7 @@ class WeakProxy(OpaqueValue):
 def check_no_arguments(args: list[Value], kwargs: dict[str, Value]) -> None:
     """Break the graph, so that Python raises, at a call with arguments of a reference, which takes none."""
     if args or kwargs:
-        raise GraphBreak("CAP230", "a weak reference is called with arguments")
+        raise GraphBreak(NOT_IN_PYTHON, "a weak reference is called with arguments")
 
 
 class NewReference(Value):
@@ -110,13 +111,15 @@ class NewReference(Value):
     def own_key(self, tx: Context) -> Any:
         target: Any = self.target
         if getattr(target, "real", None) is None or target.source is None:
-            raise GraphBreak("CAP212", f"{self.describe()} is used as a key")
+            raise GraphBreak(UNKNOWN_HASH, f"{self.describe()} is used as a key")
         return weakref.ref(_referent_key(tx, target, target.real))
 
     def call(self, tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
         check_no_arguments(args, kwargs)
         if self.target.source is None:  # which may have died by now
-            raise GraphBreak("CAP233", "what a weak reference to a computed tensor refers to is asked for")
+            raise GraphBreak(
+                C_OBJECT_MADE, "what a weak reference to a computed tensor refers to is asked for"
+            )
         return self.target
 
     def truth(self, tx: Context) -> bool:

@@ -8,6 +8,7 @@ import types
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from dynamo_capture.foundation.break_kinds import OBJECT_OPERATION
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.values.base import Context
 
@@ -96,4 +97,4 @@ def check_metaclass(tx: Context, operand: Any, *specials: str | None) -> None:
         return
     for name in specials:
         if name and isinstance(tx.attributes.in_class(type(operand), name), types.FunctionType):
-            raise GraphBreak("CAP210", f"{name} of {type(operand).__name__}, the class of a class")
+            raise GraphBreak(OBJECT_OPERATION, f"{name} of {type(operand).__name__}, the class of a class")

@@ -6,6 +6,7 @@ import functools
 from typing import Any
 
 import fx_guards
+from dynamo_capture.foundation.break_kinds import NOT_IN_PYTHON, OBJECT_OPERATION
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.values.base import Context, Value
 from dynamo_capture.values.constant import NONE, Const
@@ -103,7 +104,9 @@ class KeyValue(Value):
 
     def call(self, tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
         if len(args) != 1 or kwargs:
-            raise GraphBreak("CAP230", f"{self.describe()} is called with arguments that it may not take")
+            raise GraphBreak(
+                NOT_IN_PYTHON, f"{self.describe()} is called with arguments that it may not take"
+            )
         return KeyValue(self.function, args[0])
 
     def truth(self, tx: Context) -> bool:
@@ -117,6 +120,6 @@ class KeyValue(Value):
     def compare(self, tx: Context, symbol: str, other: Value) -> Value:
         """``self symbol other``."""
         if not isinstance(other, KeyValue) or self.item is None or other.item is None:
-            raise GraphBreak("CAP210", f"{symbol} between {self.describe()} and {other.describe()}")
+            raise GraphBreak(OBJECT_OPERATION, f"{symbol} between {self.describe()} and {other.describe()}")
         found = self.function.call(tx, [self.item, other.item], {})
         return tx.operators.compare(symbol, found, Const(0))

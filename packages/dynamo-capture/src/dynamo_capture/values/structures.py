@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from dynamo_capture.foundation.break_kinds import TRANSFORM, VARYING_ITERATION
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.values import DictValue, Lazy, ListValue, SequenceValue, TensorValue, Value
 from dynamo_capture.values.base import Context
@@ -43,7 +44,9 @@ def kinds_of(tx: Context, values: Iterable[Value]) -> Iterator[Value]:
         if type(value) is Lazy:
             value = tx.force(value)
         if isinstance(value, ListValue) and value.is_unread and tx.policy.is_open(value.source):
-            raise GraphBreak("CAP255", f"{value.describe()} has now more and now fewer items", opens=True)
+            raise GraphBreak(
+                VARYING_ITERATION, f"{value.describe()} has now more and now fewer items", opens=True
+            )
         if isinstance(value, SequenceValue):
             yield from kinds_of(tx, value.kinds)
         else:
@@ -69,5 +72,5 @@ def leaves_of(tx: Context, value: Value, *, only: bool = False) -> list[TensorVa
         if isinstance(item, TensorValue):
             found.append(item)
         elif only:
-            raise GraphBreak("CAP246", f"{item.describe()} stands where a function transform wants tensors")
+            raise GraphBreak(TRANSFORM, f"{item.describe()} stands where a function transform wants tensors")
     return found

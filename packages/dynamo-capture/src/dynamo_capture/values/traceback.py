@@ -9,6 +9,7 @@ from __future__ import annotations
 import types
 from typing import Any
 
+from dynamo_capture.foundation.break_kinds import NAMESPACE_ACCESS
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.values.base import Context, Value
 from dynamo_capture.values.constant import Const
@@ -43,7 +44,7 @@ class TracebackValue(Value):
             case "tb_lasti":
                 return Const(self.offset)
             case "tb_frame":  # has variables, and goes on
-                raise GraphBreak("CAP234", "the frame of a traceback is asked for", as_written=True)
+                raise GraphBreak(NAMESPACE_ACCESS, "the frame of a traceback is asked for", as_written=True)
         return None
 
     def truth(self, tx: Context) -> bool:

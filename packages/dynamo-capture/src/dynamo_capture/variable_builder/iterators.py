@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from dynamo_capture.foundation.break_kinds import NO_LOOKAHEAD
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.runtime.iterator_lookahead import READABLE, owner_of
 from dynamo_capture.sources.sources import DrawnFromSource, IteratedSource
@@ -20,7 +21,7 @@ def _readable(tx: Context, real: Any, source: Source) -> Value:
     if real_owner is not None:
         owner = tx.wrap(real_owner, IteratedSource(source))
         if not isinstance(owner, (ListValue, DictValue)):
-            raise GraphBreak("CAP225", f"{source} goes through {owner.describe()}")
+            raise GraphBreak(NO_LOOKAHEAD, f"{source} goes through {owner.describe()}")
     made = RunningIterator(real, source, owner)
     tx.running.append(made)
     return made
@@ -30,7 +31,7 @@ def _drawn_from(tx: Context, real: Any, source: Source) -> list[Value]:
     """The arguments with which the iterator would be made as it is now."""
     state = real.__reduce__()
     if len(state) != 2:
-        raise GraphBreak("CAP225", f"{source} is a {type(real).__name__} with a state of its own")
+        raise GraphBreak(NO_LOOKAHEAD, f"{source} is a {type(real).__name__} with a state of its own")
     arguments = DrawnFromSource(source)
     tx.guards.length(arguments, state[1])
     return [tx.wrap(item, ItemSource(arguments, i)) for i, item in enumerate(state[1])]
@@ -39,7 +40,7 @@ def _drawn_from(tx: Context, real: Any, source: Source) -> list[Value]:
 def _iterators(values: list[Value], source: Source) -> list[IteratorValue]:
     found = [value for value in values if isinstance(value, IteratorValue)]
     if len(found) != len(values):
-        raise GraphBreak("CAP225", f"{source} draws from an iterator that cannot be read ahead")
+        raise GraphBreak(NO_LOOKAHEAD, f"{source} draws from an iterator that cannot be read ahead")
     return found
 
 
@@ -59,5 +60,5 @@ def _enumerate(tx: Context, real: Any, source: Source) -> Value:
     inner, count = _drawn_from(tx, real, source)
     (drawn,) = _iterators([inner], source)
     if not can_be_counted(drawn):
-        raise GraphBreak("CAP225", f"{source} counts what runs code of the program")
+        raise GraphBreak(NO_LOOKAHEAD, f"{source} counts what runs code of the program")
     return RunningEnumerate(real, source, drawn, count)

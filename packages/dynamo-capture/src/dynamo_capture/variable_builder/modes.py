@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from dynamo_capture.foundation.break_kinds import OBJECT_OPERATION, OUTSIDE_WORLD
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.foundation.part_options import patch_options
 from dynamo_capture.semantics.modes.contexts import RecordFunction
@@ -23,7 +24,7 @@ from fx_interface.source import AttrSource, Source
 def _settings(tx: Context, real: Any, source: Source, names: tuple[str, ...]) -> tuple[Any, ...]:
     """Attributes of a context manager, guarded; an object that was never initialized has none."""
     if not all(hasattr(real, name) for name in names):
-        raise GraphBreak("CAP210", f"{source} is a {type(real).__name__} that was not initialized")
+        raise GraphBreak(OBJECT_OPERATION, f"{source} is a {type(real).__name__} that was not initialized")
     for name in names:
         tx.guards.equals(AttrSource(source, name), getattr(real, name))
     return tuple(getattr(real, name) for name in names)
@@ -65,4 +66,4 @@ def _record_function(tx: Context, real: Any, source: Source) -> Value:
 
 @wraps(torch.profiler.profile, torch.autograd.profiler.profile)
 def _profiler(tx: Context, real: Any, source: Source) -> Value:
-    raise GraphBreak("CAP236", "a profiler is used, which watches operations one by one")
+    raise GraphBreak(OUTSIDE_WORLD, "a profiler is used, which watches operations one by one")

@@ -16,6 +16,14 @@ from typing import Any
 import torch
 
 from dynamo_capture.foundation import numpy_types
+from dynamo_capture.foundation.break_kinds import (
+    CONTAINER_CLASS,
+    DEFINITION_CHANGED,
+    DESCRIPTOR,
+    NOT_IN_PYTHON,
+    OUTSIDE_WORLD,
+    UNKNOWN_VALUE,
+)
 from dynamo_capture.foundation.class_members import runs_program
 from dynamo_capture.foundation.errors import GraphBreak, forget_frames
 from dynamo_capture.foundation.known_objects import (
@@ -114,7 +122,7 @@ class Wrapping:
         wrapper = WRAPPERS.get(type(real))
         try:
             if self._tx.outside.holds(real):
-                raise GraphBreak("CAP236", "what a warning or log record is kept in is read")
+                raise GraphBreak(OUTSIDE_WORLD, "what a warning or log record is kept in is read")
             if wrapper is not None:
                 return wrapper(self._tx, real, source)
             found = self.seen(real, source)
@@ -184,7 +192,7 @@ class Wrapping:
         if (is_known_by_identity and runs_program(cls)) or (
             type(cls) is not type and runs_program(type(cls))
         ):
-            raise GraphBreak("CAP214", f"{source} answers for its attributes in Python, or its class does")
+            raise GraphBreak(DESCRIPTOR, f"{source} answers for its attributes in Python, or its class does")
         if is_known_by_identity:
             tx.guards.is_object(source, real)
             return Const(real, source)
@@ -201,23 +209,25 @@ class Wrapping:
         if issubclass(cls, tuple) and keeps_tuple_methods(cls):
             return self.remember(real, _tuple(tx, real, source))
         if issubclass(cls, super):
-            raise GraphBreak("CAP214", f"{source} is a super object, which reads attributes of another one")
+            raise GraphBreak(DESCRIPTOR, f"{source} is a super object, which reads attributes of another one")
         if issubclass(cls, weakref.ProxyTypes):
             return self.remember(real, _weak_proxy(tx, real, source))
         if issubclass(cls, weakref.finalize):
             raise GraphBreak(
-                "CAP214", f"{source} is a finalizer, one of a table that the compiler's own are in"
+                DESCRIPTOR, f"{source} is a finalizer, one of a table that the compiler's own are in"
             )
         if issubclass(cls, threading.local) and cls is not threading.local:
             raise GraphBreak(
-                "CAP214",
+                DESCRIPTOR,
                 f"{source} is of a class made from threading.local, which may run code in each thread",
             )
         if issubclass(cls, collections.defaultdict):
-            raise GraphBreak("CAP213", f"{cls.__name__} is a subclass of defaultdict")
+            raise GraphBreak(CONTAINER_CLASS, f"{cls.__name__} is a subclass of defaultdict")
         base = next((kind for kind in (dict, tuple, list) if issubclass(cls, kind)), None)
         if base is not None and _answers_itself(cls):
-            raise GraphBreak("CAP213", f"{cls.__name__} is a {base.__name__} that iterates in its own way")
+            raise GraphBreak(
+                CONTAINER_CLASS, f"{cls.__name__} is a {base.__name__} that iterates in its own way"
+            )
         made = ObjectValue(cls, real, source)
         if issubclass(cls, dict):
             made.base = DictValue(None, dict, source, real)
@@ -234,7 +244,7 @@ class Wrapping:
 
 
 def _weak_proxy(tx: Context, real: Any, source: Source) -> Value:
-    reason = GraphBreak("CAP214", f"{source} stands for another object, which it refers to weakly")
+    reason = GraphBreak(DESCRIPTOR, f"{source} stands for another object, which it refers to weakly")
     place = ProxyReferentSource(source)
     referent = place.step(real)
     if referent is None or runs_program(type(referent)):
@@ -257,7 +267,7 @@ def _of_numpy(tx: Context, real: Any, source: Source) -> Value:
         return Const(real, source)
     varies = isinstance(real, numpy_types.SCALARS) and tx.policy.varies(real, source)
     if varies or not numpy_types.is_constant(real):
-        raise GraphBreak("CAP211", f"{source}, a number of numpy, differs from call to call")
+        raise GraphBreak(UNKNOWN_VALUE, f"{source}, a number of numpy, differs from call to call")
     return tx.wrapping.unread(SourcedConst(real, source, tx.guards.equals))
 
 
@@ -270,7 +280,7 @@ def _content(tx: Context, real: Any, source: Source) -> Value:
             source,
             real,
         )
-    raise GraphBreak("CAP213", f"{type(real).__name__} is a subclass of a set")
+    raise GraphBreak(CONTAINER_CLASS, f"{type(real).__name__} is a subclass of a set")
 
 
 @wraps(type(None), bool)
@@ -312,7 +322,7 @@ def _dice(tx: Context, real: Any, source: Source) -> Value:
 
 @wraps_once(weakref.ReferenceType, weakref.KeyedRef)
 def _weak_reference(tx: Context, real: Any, source: Source) -> Value:
-    reason = GraphBreak("CAP230", "a weak reference is used other than by calling it")
+    reason = GraphBreak(NOT_IN_PYTHON, "a weak reference is used other than by calling it")
     return WeakReference(real, source, reason)
 
 
@@ -356,7 +366,7 @@ def _list(tx: Context, real: Any, source: Source) -> Value:
 @wraps_once(dict, collections.OrderedDict, collections.defaultdict)
 def _dict(tx: Context, real: Any, source: Source) -> Value:
     if tx.inliner.has_written(real):
-        raise GraphBreak("CAP215", f"{source} is a namespace that has been changed")
+        raise GraphBreak(DEFINITION_CHANGED, f"{source} is a namespace that has been changed")
     tx.attribute_dicts.check_dict(real)
     made = DictValue(None, type(real), source, real)
     if isinstance(real, collections.defaultdict):
@@ -368,7 +378,7 @@ def _dict(tx: Context, real: Any, source: Source) -> Value:
 def _proxy(tx: Context, real: Any, source: Source) -> Value:
     shown = tx.wrap(ProxiedSource(source).step(real), ProxiedSource(source))
     if not isinstance(shown, DictValue):
-        raise GraphBreak("CAP213", f"{source} shows a mapping that is no dict")
+        raise GraphBreak(CONTAINER_CLASS, f"{source} shows a mapping that is no dict")
     return ProxyValue(shown, source)
 
 
@@ -376,7 +386,7 @@ def _proxy(tx: Context, real: Any, source: Source) -> Value:
 def _view(tx: Context, real: Any, source: Source) -> Value:
     shown = tx.wrap(ProxiedSource(source).step(real), ProxiedSource(source))
     if not isinstance(shown, DictValue):
-        raise GraphBreak("CAP213", f"{source} is a view of a mapping that is no dict")
+        raise GraphBreak(CONTAINER_CLASS, f"{source} is a view of a mapping that is no dict")
     return DictView(shown, VIEWS[type(real)][1], source)
 
 

@@ -8,7 +8,7 @@ from types import CodeType
 from dynamo_capture.bytecode.control_flow import past_loop_end
 from dynamo_capture.bytecode.decoded import Decoded, decoded
 from dynamo_capture.bytecode.depth import stack_effect
-from dynamo_capture.bytecode.errors import UnsupportedBytecodeError
+from dynamo_capture.bytecode.errors import PLACE_NOT_RESUMABLE, STACK_MISMATCH, UnsupportedBytecodeError
 from dynamo_capture.bytecode.instruction import CodeBody
 
 
@@ -37,17 +37,19 @@ class ResumeAnalysis:
         where = f"{self.body.instructions[index]!r} of {self.code.co_qualname}"
         depth = self.depths[index]
         if depth is None:
-            raise UnsupportedBytecodeError("CAP103", f"control never comes to {where}")
+            raise UnsupportedBytecodeError(PLACE_NOT_RESUMABLE, f"control never comes to {where}")
         if self._offsets[index]:
-            raise UnsupportedBytecodeError("CAP103", f"{where} is in the clean-up after an exception")
+            raise UnsupportedBytecodeError(
+                PLACE_NOT_RESUMABLE, f"{where} is in the clean-up after an exception"
+            )
         if self._displaced[index]:
             names = ", ".join(sorted(self._displaced[index]))
             raise UnsupportedBytecodeError(
-                "CAP103", f"{where} is in a comprehension that has put away the cell of {names}"
+                PLACE_NOT_RESUMABLE, f"{where} is in a comprehension that has put away the cell of {names}"
             )
         if len(stack) != depth:
             raise UnsupportedBytecodeError(
-                "CAP105", f"{len(stack)} stack slots given, {depth} are before {where}"
+                STACK_MISMATCH, f"{len(stack)} stack slots given, {depth} are before {where}"
             )
 
     def passed_locals(self, index: int, unbound: Collection[str], keep: Collection[str]) -> tuple[str, ...]:

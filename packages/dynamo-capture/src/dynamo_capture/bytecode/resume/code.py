@@ -51,7 +51,7 @@ from dynamo_capture.bytecode.assemble import assemble, assemble_with_offsets
 from dynamo_capture.bytecode.control_flow import past_loop_end, without_unreachable
 from dynamo_capture.bytecode.decoded import decoded
 from dynamo_capture.bytecode.emit import Emitter, function_prologue
-from dynamo_capture.bytecode.errors import UnsupportedBytecodeError
+from dynamo_capture.bytecode.errors import PLACE_NOT_RESUMABLE, RESUMED_GENERATOR, UnsupportedBytecodeError
 from dynamo_capture.bytecode.instruction import (
     CO_NESTED,
     CO_NEWLOCALS,
@@ -147,11 +147,13 @@ class ResumeCodes:
         place = self._place(code, index)
         if place.calls and not callee:
             raise UnsupportedBytecodeError(
-                "CAP103", f"a resume function of {code.co_qualname} calls its callee"
+                PLACE_NOT_RESUMABLE, f"a resume function of {code.co_qualname} calls its callee"
             )
         analysis = self._analysis(place.code)
         if analysis.body.is_generator:
-            raise UnsupportedBytecodeError("CAP102", f"{code.co_qualname} is a generator or coroutine")
+            raise UnsupportedBytecodeError(
+                RESUMED_GENERATOR, f"{code.co_qualname} is a generator or coroutine"
+            )
         index = past_loop_end(analysis.body.instructions, place.position)
         if callee:
             result = (VALUE,) if gives_result(analysis.body, analysis.depths, index, len(stack)) else ()
@@ -223,7 +225,7 @@ class ResumeCodes:
             if places.get(instruction.offset) == wanted:
                 return found
         raise UnsupportedBytecodeError(
-            "CAP103", f"instruction {index} is not in the rest of {code.co_qualname}"
+            PLACE_NOT_RESUMABLE, f"instruction {index} is not in the rest of {code.co_qualname}"
         )
 
     def _place(self, code: CodeType, index: int) -> _Place:

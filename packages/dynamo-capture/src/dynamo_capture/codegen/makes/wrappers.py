@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 
 from dynamo_capture.codegen.reconstruct import Reconstruction, makes
+from dynamo_capture.foundation.break_kinds import DISPATCH_IN_PYTHON, NOT_RESUMABLE
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.runtime import made_tensors, subclass_parts
 from dynamo_capture.values import Const
@@ -22,9 +23,11 @@ def wrapper(to: Reconstruction, value: WrapperValue) -> None:
         to.emitter.binary_subscr()
         return
     if value.meta.requires_grad:
-        raise GraphBreak("CAP249", f"{value.describe()} is a result whose history is not to be had")
+        raise GraphBreak(DISPATCH_IN_PYTHON, f"{value.describe()} is a result whose history is not to be had")
     if value.meta.is_inference is not torch.is_inference_mode_enabled():
-        raise GraphBreak("CAP241", "a tensor that dispatches in Python is made in a block of inference mode")
+        raise GraphBreak(
+            NOT_RESUMABLE, "a tensor that dispatches in Python is made in a block of inference mode"
+        )
 
     def arguments() -> None:
         to.push_all(value.given[:1])

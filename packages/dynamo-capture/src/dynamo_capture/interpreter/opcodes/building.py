@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dynamo_capture.bytecode.versions.running import RULES
+from dynamo_capture.foundation.break_kinds import OBJECT_OPERATION, UNKNOWN_VALUE
 from dynamo_capture.foundation.class_members import has_member, member
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.foundation.type_names import has_sequence_slots
@@ -178,7 +179,7 @@ def dict_merge(frame: Frame, step: Step) -> None:
 def name_of_callable(tx: Context, called: Value) -> str:
     """How error messages call a function."""
     if not tx.attributes.has(called, "__qualname__"):
-        raise GraphBreak("CAP211", f"{called.describe()} is called with wrong arguments")
+        raise GraphBreak(UNKNOWN_VALUE, f"{called.describe()} is called with wrong arguments")
     name = tx.constant(called.get_attr(tx, "__qualname__"))
     module = tx.constant(called.get_attr(tx, "__module__"))
     return f"{name}()" if module in (None, "builtins") else f"{module}.{name}()"
@@ -281,7 +282,7 @@ def _text_at_run_time(frame: Frame, value: Value, conversion: int) -> Value | No
         return value
     frame.tx.tensors.check_special(value, "__format__", "__str__", "__repr__")
     if type(value) is TensorValue and value.meta.cls not in PLAIN_CLASSES:
-        raise GraphBreak("CAP210", f"the text of a {value.meta.cls.__name__}, a class of tensors")
+        raise GraphBreak(OBJECT_OPERATION, f"the text of a {value.meta.cls.__name__}, a class of tensors")
     if isinstance(value, TensorValue) and _has_plain_text(value, conversion):
         kept = value.call_method(frame.tx, "detach", [], {}).call_method(frame.tx, "clone", [], {})
         return TextValue([(kept, conversion)])

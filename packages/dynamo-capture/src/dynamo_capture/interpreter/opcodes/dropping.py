@@ -13,6 +13,7 @@ from types import FunctionType, GeneratorType
 import torch
 
 from dynamo_capture.bytecode.resume.code import UNBOUND
+from dynamo_capture.foundation.break_kinds import NOT_RECONSTRUCTIBLE
 from dynamo_capture.foundation.class_members import has_member, has_weak_references
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.frames.frame import Frame
@@ -35,9 +36,13 @@ def check_dropped(frame: Frame, value: Value | None) -> None:
     if has_weak_references(cls) or cls is GeneratorType or has_member(cls, "__del__"):
         frame.tx.guards.type_is(value.source, cls)
     if cls is GeneratorType or has_member(cls, "__del__"):
-        raise GraphBreak("CAP240", f"an object of {cls.__name__}, which has a finalizer, is dropped")
+        raise GraphBreak(
+            NOT_RECONSTRUCTIBLE, f"an object of {cls.__name__}, which has a finalizer, is dropped"
+        )
     if weakref.getweakrefcount(real) or value.source in frame.tx.weakly_referenced:
-        raise GraphBreak("CAP240", f"an object of {cls.__name__}, which is weakly referenced, is dropped")
+        raise GraphBreak(
+            NOT_RECONSTRUCTIBLE, f"an object of {cls.__name__}, which is weakly referenced, is dropped"
+        )
 
 
 def check_returned(frame: Frame, result: Value) -> None:

@@ -6,6 +6,7 @@ import sys
 from types import ModuleType
 from typing import Any
 
+from dynamo_capture.foundation.break_kinds import NOT_IN_PYTHON
 from dynamo_capture.foundation.errors import GraphBreak, UserRaise
 from dynamo_capture.frames.frame import Frame
 from dynamo_capture.frames.opcode_table import opcode
@@ -24,7 +25,7 @@ _IMPORT = OWN_BUILTINS["__import__"]
 def import_name(frame: Frame, step: Step) -> None:
     level, names = (value.as_constant() for value in frame.pop_n(2))
     if frame.globals.importer() is not _IMPORT:
-        raise GraphBreak("CAP230", "`__import__` has been replaced")
+        raise GraphBreak(NOT_IN_PYTHON, "`__import__` has been replaced")
     scope = frame.globals.real
     try:
         found = frame.tx.fold(lambda: _IMPORT(step.argval, scope, None, names, level))

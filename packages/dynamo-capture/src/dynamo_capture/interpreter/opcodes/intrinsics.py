@@ -5,6 +5,7 @@ from __future__ import annotations
 import opcode as opcode_tables
 from collections.abc import Sequence
 
+from dynamo_capture.foundation.break_kinds import UNSUPPORTED_INSTRUCTION
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.frames.frame import Frame
 from dynamo_capture.frames.opcode_table import INTRINSICS, intrinsic, opcode
@@ -30,7 +31,9 @@ def call_intrinsic_2(frame: Frame, step: Step) -> None:
 def _call(frame: Frame, name: str, count: int) -> None:
     function = INTRINSICS.get(name)
     if function is None:
-        raise GraphBreak("CAP220", f"{name} is not supported: {INTRINSICS_NOT_HANDLED[name].text}")
+        raise GraphBreak(
+            UNSUPPORTED_INSTRUCTION, f"{name} is not supported: {INTRINSICS_NOT_HANDLED[name].text}"
+        )
     frame.stack.append(function(frame.tx, *frame.pop_n(count)))
 
 

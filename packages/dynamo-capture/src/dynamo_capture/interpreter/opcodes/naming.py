@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dynamo_capture.foundation.break_kinds import EMPTY_CELL, UNSUPPORTED_INSTRUCTION
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.frames.frame import Frame
 from dynamo_capture.frames.opcode_table import opcode
@@ -11,7 +12,7 @@ from dynamo_capture.values import DictValue, Value
 
 def _names(frame: Frame) -> dict[str, Value]:
     if frame.names is None:
-        raise GraphBreak("CAP220", "a name is looked up in a namespace")
+        raise GraphBreak(UNSUPPORTED_INSTRUCTION, "a name is looked up in a namespace")
     return frame.names
 
 
@@ -40,7 +41,7 @@ def load_class_variable(frame: Frame, step: Step) -> None:
         cell.must_stay_empty()
         found = cell.content
         if found is None:
-            raise GraphBreak("CAP221", f"the variable {step.argval!r} has no value yet")
+            raise GraphBreak(EMPTY_CELL, f"the variable {step.argval!r} has no value yet")
     frame.stack.append(frame.tx.force(found))
 
 

@@ -10,6 +10,7 @@ import torch
 
 import fx_guards
 from dynamo_capture._eval_frame import RegionFunction
+from dynamo_capture.foundation.break_kinds import AUTOGRAD_FUNCTION, DESCRIPTOR
 from dynamo_capture.foundation.class_members import member
 from dynamo_capture.foundation.errors import GraphBreak, UserRaise
 from dynamo_capture.foundation.type_names import message_name
@@ -179,15 +180,17 @@ class InstanceAttributes(Lookup):
             if obj.real is None:
                 if found.__objclass__ is _NODE:
                     raise GraphBreak(
-                        "CAP214", f"{name} of an instance of {obj.cls.__name__} that is made here"
+                        DESCRIPTOR, f"{name} of an instance of {obj.cls.__name__} that is made here"
                     )
                 raise Missing
             if obj.attrs.get(name, ABSENT) is None:
                 raise Missing
             if _unpacks(found, name):
-                raise GraphBreak("CAP243", f"{name!r} of a node of autograd's graph is read")
+                raise GraphBreak(AUTOGRAD_FUNCTION, f"{name!r} of a node of autograd's graph is read")
             if self._watches(obj.cls):
-                raise GraphBreak("CAP214", f"the slot {name} of {obj.cls.__name__}, whose reads are watched")
+                raise GraphBreak(
+                    DESCRIPTOR, f"the slot {name} of {obj.cls.__name__}, whose reads are watched"
+                )
             try:
                 real = found.__get__(obj.real)
             except AttributeError:
@@ -203,7 +206,7 @@ class InstanceAttributes(Lookup):
         getter = self.in_class(type(found), "__get__")
         if isinstance(getter, types.FunctionType):
             return tx.inliner.call_function(Const(getter), [tx.known(found), obj, Const(obj.cls)], {})
-        raise GraphBreak("CAP214", f"the descriptor {type(found).__name__} of {obj.cls.__name__}.{name}")
+        raise GraphBreak(DESCRIPTOR, f"the descriptor {type(found).__name__} of {obj.cls.__name__}.{name}")
 
     def of_exception(self, obj: ObjectValue, name: str) -> Value:
         """What every exception has in a place of its own."""
@@ -234,7 +237,7 @@ class InstanceAttributes(Lookup):
         if kind is functools.cached_property and isinstance(receiver, ObjectValue):
             if found.attrname != name or cls.__dictoffset__ == 0:
                 raise GraphBreak(
-                    "CAP214", f"{cls.__name__}.{name} keeps what it computes elsewhere, or nowhere"
+                    DESCRIPTOR, f"{cls.__name__}.{name} keeps what it computes elsewhere, or nowhere"
                 )
             made = tx.calls.call_known(Const(found.func), [receiver], {})
             receiver.attrs[name] = made
@@ -257,7 +260,7 @@ class InstanceAttributes(Lookup):
         if isinstance(getter, types.FunctionType):
             return tx.inliner.call_function(Const(getter), [tx.known(found), receiver, Const(cls)], {})
         if getter is not ABSENT and not isinstance(found, type):
-            raise GraphBreak("CAP214", f"the descriptor {kind.__name__} of {cls.__name__}.{name}")
+            raise GraphBreak(DESCRIPTOR, f"the descriptor {kind.__name__} of {cls.__name__}.{name}")
         is_read = (
             isinstance(receiver, ObjectValue)
             and receiver.real is not None

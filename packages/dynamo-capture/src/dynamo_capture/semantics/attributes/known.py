@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from dynamo_capture.foundation.break_kinds import DESCRIPTOR, NOT_IN_PYTHON
 from dynamo_capture.foundation.class_members import has_member, runs_program
 from dynamo_capture.foundation.errors import GraphBreak, UserRaise
 from dynamo_capture.foundation.known_objects import LIBRARIES, is_immutable, is_known
@@ -129,7 +130,7 @@ class KnownAttributes(Lookup):
             found = tx.fold(lambda: getattr(cls, name))
             return Const(found) if type(found) is types.MappingProxyType else tx.known(found)
         if runs_program(meta):
-            raise GraphBreak("CAP214", "the metaclass answers for a class's attributes in Python")
+            raise GraphBreak(DESCRIPTOR, "the metaclass answers for a class's attributes in Python")
         plain = self._of_class_plainly(owner, name)
         if plain is not None:
             return plain
@@ -161,7 +162,7 @@ class KnownAttributes(Lookup):
         else:
             found = self._of_constant_plainly(owner, name)
         if found is None:
-            raise GraphBreak("CAP230", f"a call of {function.__qualname__} on {owner.describe()}")
+            raise GraphBreak(NOT_IN_PYTHON, f"a call of {function.__qualname__} on {owner.describe()}")
         return found
 
     def _of_metaclass(self, owner: Const, found: Any, name: str) -> Value:
@@ -240,7 +241,7 @@ class KnownAttributes(Lookup):
         space = self._tx.wrapping.value_of(vars(owner))
         if space is not None and self._tx.effects.has_changed(space):
             raise GraphBreak(
-                "CAP214", f"an attribute of {owner!r} is read, whose dictionary has been changed"
+                DESCRIPTOR, f"an attribute of {owner!r} is read, whose dictionary has been changed"
             )
 
     def _guard_own(self, owner: Any, name: str) -> None:
@@ -257,7 +258,7 @@ class KnownAttributes(Lookup):
         if _is_of_library(cls):
             return self._of_constant_plainly(owner, name)
         if runs_program(cls):
-            raise GraphBreak("CAP214", "the class of a constant answers for its attributes in Python")
+            raise GraphBreak(DESCRIPTOR, "the class of a constant answers for its attributes in Python")
         try:
             return self._of_constant_plainly(owner, name)
         except UserRaise as raised:
@@ -311,4 +312,4 @@ def _is_own_fact(found: Any) -> bool:
 
 def _makes_annotations(owner: Any) -> GraphBreak:
     """Whoever asks a class or a module for annotations that it lacks gives it an empty dictionary of them."""
-    return GraphBreak("CAP214", f"{owner.__name__} has no __annotations__, which asking for them makes")
+    return GraphBreak(DESCRIPTOR, f"{owner.__name__} has no __annotations__, which asking for them makes")

@@ -10,6 +10,7 @@ import torch
 
 import fx_guards
 from dynamo_capture._eval_frame import ForwardedCall
+from dynamo_capture.foundation.break_kinds import DESCRIPTOR
 from dynamo_capture.foundation.class_members import has_member
 from dynamo_capture.foundation.errors import GraphBreak, UserRaise
 from dynamo_capture.foundation.known_objects import is_immutable, is_known
@@ -108,7 +109,7 @@ class Lookup:
             return Const(found)
         if cls in self._tx.new_classes:
             if not is_known(found):
-                raise GraphBreak("CAP214", f"{name} of the class {cls.__name__}, which is made here")
+                raise GraphBreak(DESCRIPTOR, f"{name} of the class {cls.__name__}, which is made here")
             return Const(found)
         if source is None and has_member(
             type(cls), name

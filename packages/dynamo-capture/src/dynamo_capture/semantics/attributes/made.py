@@ -7,6 +7,7 @@ import types
 from typing import Any
 
 import fx_guards
+from dynamo_capture.foundation.break_kinds import DESCRIPTOR
 from dynamo_capture.foundation.class_members import has_member, member
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.foundation.known_objects import is_known
@@ -150,7 +151,7 @@ class MadeAttributes(Lookup):
             if isinstance(receiver, ObjectValue) and issubclass(receiver.cls, BaseException):
                 return self.of_exception(receiver, name)
         if receiver is not None and getter is not ABSENT and not isinstance(found, type):
-            raise GraphBreak("CAP214", f"the descriptor {type(found).__name__} of {base.__name__}.{name}")
+            raise GraphBreak(DESCRIPTOR, f"the descriptor {type(found).__name__} of {base.__name__}.{name}")
         return tx.wrap(found, AttrSource(known_object(base), name))
 
     def without_getattr(self, obj: ObjectValue, name: str) -> Value:
@@ -194,7 +195,7 @@ class MadeAttributes(Lookup):
                         return NONE
                     if function.source is not None:
                         raise GraphBreak(
-                            "CAP214", f"{function.describe()}.__kwdefaults__ is a dict of before"
+                            DESCRIPTOR, f"{function.describe()}.__kwdefaults__ is a dict of before"
                         )
                     entries = {key: [Const(key), part] for key, part in function.given_kwdefaults.items()}
                     function.kwdefaults_dict = DictValue(entries)

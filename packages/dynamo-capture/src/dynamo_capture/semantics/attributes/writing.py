@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from dynamo_capture.foundation.break_kinds import DEFINITION_CHANGED, DESCRIPTOR
 from dynamo_capture.foundation.class_members import has_member
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.foundation.type_names import message_name
@@ -68,9 +69,9 @@ class WrittenAttributes(ModuleAttributes):
         if found is not ABSENT and self._changed_by_descriptor(obj, found, "__set__", [value]):
             return
         if name == "__class__":
-            raise GraphBreak("CAP215", "an object's class is changed")
+            raise GraphBreak(DEFINITION_CHANGED, "an object's class is changed")
         if name == "__dict__" and isinstance(found, C_SLOTS):
-            raise GraphBreak("CAP215", "an object's dictionary of attributes is replaced")
+            raise GraphBreak(DEFINITION_CHANGED, "an object's dictionary of attributes is replaced")
         if not has_dict(obj.cls) and not isinstance(found, C_SLOTS):
             raise self._tx.raises(AttributeError, _without_dict(obj.cls, name, found))
         if not isinstance(found, C_SLOTS):
@@ -89,7 +90,7 @@ class WrittenAttributes(ModuleAttributes):
         if method is ABSENT:
             raise tx.raises(AttributeError, special)
         if not isinstance(method, types.FunctionType):
-            raise GraphBreak("CAP214", f"{special} of the descriptor {type(found).__name__}")
+            raise GraphBreak(DESCRIPTOR, f"{special} of the descriptor {type(found).__name__}")
         tx.inliner.call_function(Const(method), [tx.known(found), obj, *given], {})
         return True
 
@@ -134,7 +135,7 @@ class WrittenAttributes(ModuleAttributes):
             return
         slot = isinstance(found, C_SLOTS)
         if slot and name == "__dict__":
-            raise GraphBreak("CAP215", "an object's dictionary of attributes is deleted")
+            raise GraphBreak(DEFINITION_CHANGED, "an object's dictionary of attributes is deleted")
         if not self._exists(obj, name, found if slot else None):
             text = f"{message_name(obj.cls)!r} object has no attribute {name!r}"
             if not has_dict(obj.cls):
@@ -183,7 +184,7 @@ class WrittenAttributes(ModuleAttributes):
                 return
             special = self.in_class(type(module), "__setattr__")
             if setting is not ABSENT or isinstance(special, types.FunctionType):
-                raise GraphBreak("CAP215", f"the attribute {name!r} of {owner.describe()} is set")
+                raise GraphBreak(DEFINITION_CHANGED, f"the attribute {name!r} of {owner.describe()} is set")
             tx.inliner.scope(vars(module)).write(name, value)
             return
-        raise GraphBreak("CAP215", f"the attribute {name!r} of {owner.describe()} is set")
+        raise GraphBreak(DEFINITION_CHANGED, f"the attribute {name!r} of {owner.describe()} is set")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from dynamo_capture.foundation.break_kinds import NOT_IN_PYTHON
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.semantics.calls.signatures import signature_of
 from dynamo_capture.values import Value
@@ -24,6 +25,6 @@ def by_position(
         bound = signature.bind(*args, **kwargs)
     except TypeError as error:
         raise GraphBreak(
-            "CAP230", f"a call of {function!r} with other arguments than it takes: {error}"
+            NOT_IN_PYTHON, f"a call of {function!r} with other arguments than it takes: {error}"
         ) from None
     return list(bound.args), dict(bound.kwargs)

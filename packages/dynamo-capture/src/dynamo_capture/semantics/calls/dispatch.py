@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from dynamo_capture.foundation import numpy_types
+from dynamo_capture.foundation.break_kinds import NOT_IN_PYTHON
 from dynamo_capture.foundation.errors import GraphBreak, NotConstant
 from dynamo_capture.foundation.known_objects import is_known
 from dynamo_capture.semantics.calls import catalogue, known_calls, known_methods, object_calls  # noqa: F401
@@ -70,7 +71,7 @@ class Calls:
         if getattr(function, "__module__", None) in PURE_MODULES and any(
             isinstance(a, Const) and isinstance(a.value, types.FunctionType) for a in args
         ):
-            raise GraphBreak("CAP230", f"{label_of(function)} calls a function of the program")
+            raise GraphBreak(NOT_IN_PYTHON, f"{label_of(function)} calls a function of the program")
         try:
             real_args = [self.python_object(a) for a in args]
             real_kwargs = {name: self.python_object(v) for name, v in kwargs.items()}
@@ -79,11 +80,13 @@ class Calls:
             what = culprit.describe() if isinstance(culprit, Value) else "a value"
             name = label_of(function)
             raise GraphBreak(
-                "CAP230", f"{name} is called with {what}, which is not known while tracing"
+                NOT_IN_PYTHON, f"{name} is called with {what}, which is not known while tracing"
             ) from None
         made = tx.fold(lambda: function(*real_args, **real_kwargs))
         if leads_to(made, containers_in((*real_args, *real_kwargs.values()))):
-            raise GraphBreak("CAP230", f"what {label_of(function)} gives keeps a container that it was given")
+            raise GraphBreak(
+                NOT_IN_PYTHON, f"what {label_of(function)} gives keeps a container that it was given"
+            )
         return self.from_python(made)
 
     def from_python(self, result: Any) -> Value:

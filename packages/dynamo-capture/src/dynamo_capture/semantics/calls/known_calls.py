@@ -10,6 +10,12 @@ from typing import Any, TypeAlias
 
 from dynamo_capture._eval_frame import RegionFunction
 from dynamo_capture.foundation import numpy_types
+from dynamo_capture.foundation.break_kinds import (
+    BREAK_REQUESTED,
+    CONTENT_DECIDES,
+    NOT_IN_PYTHON,
+    UNKNOWN_VALUE,
+)
 from dynamo_capture.foundation.errors import GraphBreak, NotConstant, UserRaise
 from dynamo_capture.foundation.known_objects import in_c
 from dynamo_capture.foundation.type_names import message_name
@@ -70,7 +76,7 @@ def call_known(tx: Context, owner: Const, args: Args, kwargs: Kwargs) -> Value:
         check_words(tx, owner, args, kwargs, raised)
         raise
     if answer is None:
-        raise GraphBreak("CAP230", f"a call of {owner.describe()}, which is not written in Python")
+        raise GraphBreak(NOT_IN_PYTHON, f"a call of {owner.describe()}, which is not written in Python")
     return answer
 
 
@@ -145,7 +151,9 @@ def _tensor_method(tx: Context, owner: Const, args: Args, kwargs: Kwargs) -> Val
     if not isinstance(receiver, TensorValue):
         return None
     if name in (receiver.attrs or ()):
-        raise GraphBreak("CAP230", f"Tensor.{name} is called with {receiver.describe()}, which has its own")
+        raise GraphBreak(
+            NOT_IN_PYTHON, f"Tensor.{name} is called with {receiver.describe()}, which has its own"
+        )
     return tx.tensors.torchs_method(receiver, name, args[1:], kwargs)
 
 
@@ -160,7 +168,7 @@ def _python_operation(tx: Context, owner: Const, args: Args, kwargs: Kwargs) -> 
     try:
         return tx.tensors.call_function(function, args, kwargs)
     except GraphBreak as refused:
-        if refused.code != "CAP201":
+        if refused.code != CONTENT_DECIDES:
             raise
     return tx.inliner.call_function(owner, args, kwargs)
 
@@ -202,7 +210,7 @@ def _marked(tx: Context, owner: Const, args: Args, kwargs: Kwargs) -> Value | No
         return new_optimized(tx, owner, args, kwargs)
     reason = skip_reason(owner.value)
     if reason is not None:
-        raise GraphBreak("CAP231", reason)
+        raise GraphBreak(BREAK_REQUESTED, reason)
     return _constant_result(tx, owner.value, args, kwargs) if has_constant_result(owner.value) else None
 
 
@@ -210,7 +218,7 @@ def _disallowed(tx: Context, owner: Const, args: Args, kwargs: Kwargs) -> Value 
     """Any function that must not be part of a graph, one in C too."""
     reason = disallowed_reason(owner.value)
     if reason is not None:
-        raise GraphBreak("CAP231", reason)
+        raise GraphBreak(BREAK_REQUESTED, reason)
     return None
 
 
@@ -229,7 +237,7 @@ def _existing(tx: Context, value: Value) -> Any:
         return tx.calls.python_object(value)
     except NotConstant:
         raise GraphBreak(
-            "CAP211", f"{value.describe()} is passed to a function with a constant result"
+            UNKNOWN_VALUE, f"{value.describe()} is passed to a function with a constant result"
         ) from None
 
 
@@ -246,7 +254,7 @@ def _substitute(tx: Context, owner: Const, args: Args, kwargs: Kwargs) -> Value 
         raise not_taken(owner)
     is_method = isinstance(function, METHOD_KINDS) and args
     if is_method and not issubclass(args[0].python_type(), function.__objclass__):
-        raise GraphBreak("CAP230", f"{function.__qualname__} is called with {args[0].describe()}")
+        raise GraphBreak(NOT_IN_PYTHON, f"{function.__qualname__} is called with {args[0].describe()}")
     if substitute is None:
         return None
     if function in GETTERS and not _all_known(tx, args, kwargs):

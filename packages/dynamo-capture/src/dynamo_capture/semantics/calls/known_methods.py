@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from dynamo_capture.foundation.break_kinds import NOT_IN_PYTHON
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.foundation.type_names import message_name
 from dynamo_capture.runtime.replacement_calls import C_SLOTS
@@ -55,7 +56,7 @@ def call_method_of_known(
         return tx.inliner.call_function(Const(method), [owner, *args], kwargs)
     if isinstance(real, torch.device) and name in ("__enter__", "__exit__"):
         if kwargs or len(args) != (0 if name == "__enter__" else 3):
-            raise GraphBreak("CAP230", f"{owner.describe()}.{name} gets arguments that it does not take")
+            raise GraphBreak(NOT_IN_PYTHON, f"{owner.describe()}.{name} gets arguments that it does not take")
         return modes.device_block(tx, real, name)
     if name == "__get__" and isinstance(real, C_SLOTS) and args and not is_none(args[0]):
         return _read_by_descriptor(tx, real, args[0])
@@ -66,14 +67,14 @@ def call_method_of_known(
         return tx.calls.call_folded(tx.fold(lambda: getattr(real, name)), args, kwargs)
     found = owner.get_attr(tx, name)
     if isinstance(found, BuiltinMethod):
-        raise GraphBreak("CAP230", f"a call of the method {name!r} of {owner.describe()}")
+        raise GraphBreak(NOT_IN_PYTHON, f"a call of the method {name!r} of {owner.describe()}")
     return found.call(tx, args, kwargs)
 
 
 def _read_by_descriptor(tx: Context, slot: Any, owner: Value) -> Value:
     """``type(owner).name.__get__(owner)``: the attribute, where the class has this descriptor under its name."""
     if tx.attributes.in_class(owner.python_type(), slot.__name__) is not slot:
-        raise GraphBreak("CAP230", f"{slot!r} reads what {owner.describe()} has under another name")
+        raise GraphBreak(NOT_IN_PYTHON, f"{slot!r} reads what {owner.describe()} has under another name")
     if isinstance(owner, TensorValue):
         return tx.tensors.torchs_attribute(owner, slot.__name__)
     return owner.get_attr(tx, slot.__name__)
@@ -87,7 +88,7 @@ def _write_by_descriptor(tx: Context, slot: Any, args: list[Value]) -> Value:
     """``type(owner).name.__set__(owner, value)`` of a slot, where the class has this descriptor under its name."""
     owner, name = args[0], slot.__name__
     if not isinstance(owner, ObjectValue) or tx.attributes.in_class(owner.cls, name) is not slot:
-        raise GraphBreak("CAP230", f"{slot!r} writes to {owner.describe()}")
+        raise GraphBreak(NOT_IN_PYTHON, f"{slot!r} writes to {owner.describe()}")
     if len(args) == 1:
         tx.attributes.delete_generic(owner, name)
     else:
@@ -107,7 +108,7 @@ def _call_in_namespace(
         return ListValue([Const(base) for base in owner.value.mro()])
     if name == "__subclasses__" and not args and not kwargs:
         return _subclasses(tx, owner.value)
-    raise GraphBreak("CAP230", f"a call of {name!r}, a method of classes, on {owner.describe()}")
+    raise GraphBreak(NOT_IN_PYTHON, f"a call of {name!r}, a method of classes, on {owner.describe()}")
 
 
 def _subclasses(tx: Context, cls: type) -> Value:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import torch
 
+from dynamo_capture.foundation.break_kinds import BREAK_REQUESTED
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.foundation.type_names import message_name
 from dynamo_capture.frames.left_functions import note_module_call
@@ -44,7 +45,7 @@ def call_object(tx: Context, owner: ObjectValue, args: list[Value], kwargs: dict
         return owner.get_attr(tx, "__call__").call(tx, args, kwargs)
     marked = (instance_dict(owner.real) or {}).get(SKIP_MARK) if owner.real is not None else None
     if marked is not None:
-        raise GraphBreak("CAP231", marked)
+        raise GraphBreak(BREAK_REQUESTED, marked)
     if call is ABSENT:
         raise tx.raises(TypeError, f"{message_name(owner.cls)!r} object is not callable")
     if not callable(call):

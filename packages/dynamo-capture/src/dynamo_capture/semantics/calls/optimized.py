@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dynamo_capture._eval_frame import RegionFunction
+from dynamo_capture.foundation.break_kinds import BREAK_REQUESTED
 from dynamo_capture.foundation.errors import GraphBreak, NotConstant
 from dynamo_capture.session.controls import skip_reason
 from dynamo_capture.values import Const, Value, is_none
@@ -19,7 +20,7 @@ def call_optimized(
         name = getattr(function, "__qualname__", "a function")
         reason = f"{name} is a region with options of its own"
     if reason is not None:
-        raise GraphBreak("CAP231", reason)
+        raise GraphBreak(BREAK_REQUESTED, reason)
     return Const(function.function).call(tx, args, kwargs)
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 
+from dynamo_capture.foundation.break_kinds import NOT_IN_PYTHON
 from dynamo_capture.foundation.errors import GraphBreak, NotConstant, UserRaise
 from dynamo_capture.foundation.skip_rules import is_worth_capturing
 from dynamo_capture.frames import tracebacks
@@ -79,12 +80,12 @@ def check_words(
         return
     if not error.is_exact and _is_its_own(tx, error):
         refuse(tx, owner, args, kwargs)
-        raise GraphBreak("CAP230", f"{owner.describe()} refuses what it is given")
+        raise GraphBreak(NOT_IN_PYTHON, f"{owner.describe()} refuses what it is given")
 
 
 def not_taken(owner: Value) -> GraphBreak:
     """The break for a call with arguments that the function does not take: it runs in Python."""
-    return GraphBreak("CAP230", f"{owner.describe()} is called with arguments that it does not take")
+    return GraphBreak(NOT_IN_PYTHON, f"{owner.describe()} is called with arguments that it does not take")
 
 
 def refuse(tx: Context, owner: Const, args: list[Value], kwargs: dict[str, Value]) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 import fx_guards
+from dynamo_capture.foundation.break_kinds import NOT_IN_PYTHON
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.foundation.known_objects import is_immutable
 from dynamo_capture.semantics.calls.builtins.slots import attribute_name, call_slot
@@ -46,11 +47,13 @@ def call_unbound(tx: Context, function: Any, args: list[Value], kwargs: dict[str
     receiver, name = args[0], function.__name__
     if isinstance(receiver, TensorValue):
         if is_own(tx, torch.Tensor, name):
-            raise GraphBreak("CAP230", f"{function.__qualname__} is called, which the program has replaced")
+            raise GraphBreak(
+                NOT_IN_PYTHON, f"{function.__qualname__} is called, which the program has replaced"
+            )
         if function.__objclass__ is object and getattr(receiver.meta.cls, name) is not function:
-            raise GraphBreak("CAP230", f"{function.__qualname__} is called with {receiver.describe()}")
+            raise GraphBreak(NOT_IN_PYTHON, f"{function.__qualname__} is called with {receiver.describe()}")
         if name in (receiver.attrs or ()):
-            raise GraphBreak("CAP230", f"{function.__qualname__} is called with {receiver.describe()}")
+            raise GraphBreak(NOT_IN_PYTHON, f"{function.__qualname__} is called with {receiver.describe()}")
         return tx.tensors.torchs_method(receiver, name, args[1:], kwargs)
     if isinstance(receiver, ObjectValue):
         return call_slot(tx, receiver, function, args[1:], kwargs)
@@ -59,7 +62,7 @@ def call_unbound(tx: Context, function: Any, args: list[Value], kwargs: dict[str
     if (
         getattr(receiver.python_type(), name, None) is not function
     ):  # as ``OrderedDict`` has an ``__eq__`` of its own
-        raise GraphBreak("CAP230", f"{function.__qualname__} is called with {receiver.describe()}")
+        raise GraphBreak(NOT_IN_PYTHON, f"{function.__qualname__} is called with {receiver.describe()}")
     return receiver.call_method(tx, name, args[1:], kwargs)
 
 
@@ -77,7 +80,7 @@ def _of_known(
         return _of_namespace(tx, function, receiver, args, kwargs)
     if tx.attributes.in_class(type(real), name) is function:
         return receiver.call_method(tx, name, args[1:], kwargs)
-    raise GraphBreak("CAP230", f"a call of {function.__qualname__} on {receiver.describe()}")
+    raise GraphBreak(NOT_IN_PYTHON, f"a call of {function.__qualname__} on {receiver.describe()}")
 
 
 def _of_namespace(
@@ -89,7 +92,7 @@ def _of_namespace(
         return tx.calls.call_folded(function, args, kwargs)
     if function in (type.mro, type.__subclasses__) and tx.attributes.in_class(real, name) is fx_guards.ABSENT:
         return receiver.call_method(tx, name, args[1:], kwargs)
-    raise GraphBreak("CAP230", f"a call of {function.__qualname__} on {receiver.describe()}")
+    raise GraphBreak(NOT_IN_PYTHON, f"a call of {function.__qualname__} on {receiver.describe()}")
 
 
 def _attribute(tx: Context, function: Any, receiver: Const, args: list[Value]) -> Value:

@@ -9,6 +9,7 @@ import torch
 from torch.utils import _contextlib
 
 from dynamo_capture.bytecode.instruction import CO_GENERATOR
+from dynamo_capture.foundation.break_kinds import NOT_IN_PYTHON, OUTSIDE_WORLD
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.semantics.attributes.lookup import ABSENT
 from dynamo_capture.semantics.registry import handles
@@ -54,11 +55,13 @@ class ContextValue(Value):
     def call(self, tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
         """As a decorator."""
         if len(args) != 1 or kwargs:
-            raise GraphBreak("CAP230", f"{self.describe()} is called with arguments that it does not take")
+            raise GraphBreak(
+                NOT_IN_PYTHON, f"{self.describe()} is called with arguments that it does not take"
+            )
         function = args[0]
         if issubclass(self.python_type(), _contextlib._DecoratorContextManager):
             if issubclass(function.python_type(), type):
-                raise GraphBreak("CAP230", f"{self.describe()} decorates a class")
+                raise GraphBreak(NOT_IN_PYTHON, f"{self.describe()} decorates a class")
             if _makes_generators(tx, function):  # each turn of the generator is in the block, and no more
                 wrap = tx.known(_contextlib._wrap_generator)
                 return wrap.call(tx, [BuiltinMethod(self, "clone"), function], {})
@@ -135,6 +138,11 @@ class RecordFunction(ContextValue):
 @handles(torch.autograd.profiler.record_function)
 def record_function(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return RecordFunction()
+
+
+@handles(torch.profiler.profile, torch.autograd.profiler.profile)
+def profile(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    raise GraphBreak(OUTSIDE_WORLD, "a profiler is started, which watches operations one by one")
 
 
 __all__ = ["ContextFunction", "ContextValue", "NullContext", "RecordFunction"]

@@ -14,9 +14,14 @@ import torch
 from torch.fx import Node
 from torch.utils._device import DeviceContext
 
+from dynamo_capture.foundation.break_kinds import (
+    DESCRIPTOR,
+    NOT_RESUMABLE,
+    TORCH_STATE_CHANGED,
+)
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.semantics.messages import warn
-from dynamo_capture.semantics.modes.contexts import ContextValue, NullContext
+from dynamo_capture.semantics.modes.contexts import ContextValue
 from dynamo_capture.semantics.modes.settings import read
 from dynamo_capture.semantics.modes.torch_function_modes import pop, push, set_switch
 from dynamo_capture.semantics.registry import handles
@@ -91,10 +96,10 @@ def use_deterministic_algorithms(tx: Context, args: list[Value], kwargs: dict[st
     operator that has no deterministic kernel would have to raise where one is asked for: compiled code cannot tell."""
     asked = {"mode": args[0], **kwargs} if args else kwargs
     if not asked.keys() <= {"mode", "warn_only"} or "mode" not in asked or len(args) > 1:
-        raise GraphBreak("CAP237", "use_deterministic_algorithms() is called with other arguments")
+        raise GraphBreak(TORCH_STATE_CHANGED, "use_deterministic_algorithms() is called with other arguments")
     wanted, only = (tx.truth(asked[name]) if name in asked else False for name in ("mode", "warn_only"))
     if wanted and (not read(tx, SWITCHES[set_deterministic]) or not only):
-        raise GraphBreak("CAP237", "deterministic algorithms are asked for from here on")
+        raise GraphBreak(TORCH_STATE_CHANGED, "deterministic algorithms are asked for from here on")
     turn(tx, set_deterministic, wanted)
     turn(tx, set_deterministic_warn_only, only)
     tx.effects.deferred(torch.use_deterministic_algorithms, args, kwargs)
@@ -160,7 +165,7 @@ def enable_grad(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Val
 def set_grad_enabled(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     given = args[0] if args else kwargs["mode"]
     if given.python_type() is not bool:
-        raise GraphBreak("CAP214", f"set_grad_enabled({given.describe()})")
+        raise GraphBreak(DESCRIPTOR, f"set_grad_enabled({given.describe()})")
     return SetGradEnabled(tx, tx.truth(given))
 
 
@@ -233,7 +238,9 @@ class Block(ContextValue):
 
     def leave(self, tx: Context, raised: Value) -> Value:
         if not self.entered:
-            raise GraphBreak("CAP241", f"a block of {self.describe()} is left that was entered elsewhere")
+            raise GraphBreak(
+                NOT_RESUMABLE, f"a block of {self.describe()} is left that was entered elsewhere"
+            )
         assert self.starts is not None
         node = self.entered[-1][1]
         self.undo()
@@ -326,7 +333,7 @@ def device_block(tx: Context, device: torch.device, name: str) -> Value:
             if block.device == device:
                 return block.leave(tx, NONE)
             break
-    raise GraphBreak("CAP241", "a block of torch.device is left that was entered elsewhere")
+    raise GraphBreak(NOT_RESUMABLE, "a block of torch.device is left that was entered elsewhere")
 
 
 def default_device(tx: Context) -> torch.device | None:
@@ -338,7 +345,7 @@ def leave_all(tx: Context) -> list[Block]:
     """Leave the blocks that a graph ends in; they are entered again, in this order, by what follows it."""
     entered = list(tx.blocks)
     if len(set(map(id, entered))) < len(entered):
-        raise GraphBreak("CAP241", "inside a block of a context manager that is entered twice")
+        raise GraphBreak(NOT_RESUMABLE, "inside a block of a context manager that is entered twice")
     for block in reversed(entered):
         block.leave(tx, NONE)
     return entered
@@ -375,25 +382,6 @@ def _deprecated_autocast(cls: Any, device: str) -> Any:
 
 for _cls, _device in ((torch.cpu.amp.autocast, "cpu"), (torch.cuda.amp.autocast, "cuda")):  # type: ignore[attr-defined]
     handles(_cls)(_deprecated_autocast(_cls, _device))
-
-
-@handles(torch.autograd.set_detect_anomaly)
-def set_detect_anomaly(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    if torch.is_anomaly_enabled() or tx.truth(args[0] if args else kwargs["mode"]):
-        return detect_anomaly(tx, [], {})
-    return NullContext(NONE)
-
-
-@handles(torch.autograd.detect_anomaly)
-def detect_anomaly(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    raise GraphBreak(
-        "CAP237", "the detection of anomalies is switched, which looks at each operation's gradient"
-    )
-
-
-@handles(torch.profiler.profile, torch.autograd.profiler.profile)
-def profile(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    raise GraphBreak("CAP236", "a profiler is started, which watches operations one by one")
 
 
 __all__ = ["Autocast", "Block", "DeviceBlock", "GradMode", "InferenceMode", "SetGradEnabled", "set_grad"]

@@ -11,7 +11,9 @@ from typing import Any
 
 import torch
 
+from dynamo_capture.foundation.break_kinds import TORCH_STATE_CHANGED
 from dynamo_capture.foundation.errors import GraphBreak
+from dynamo_capture.semantics.modes.contexts import NullContext
 from dynamo_capture.semantics.registry import handles
 from dynamo_capture.sources.sources import CallSource, known_object
 from dynamo_capture.values import NONE, Const, Value
@@ -56,7 +58,9 @@ def _sets(setter: Callable[..., Any], reader: Callable[..., Any]) -> Any:
     def handle(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
         *which, wanted = (tx.constant(value) for value in args)
         if read(tx, reader, tuple(which)) != wanted:
-            raise GraphBreak("CAP237", f"{setter.__name__}() sets {', '.join(map(repr, (*which, wanted)))}")
+            raise GraphBreak(
+                TORCH_STATE_CHANGED, f"{setter.__name__}() sets {', '.join(map(repr, (*which, wanted)))}"
+            )
         return NONE
 
     return handle
@@ -90,7 +94,9 @@ def _autocast_dtype(tx: Context, device: str) -> Value:
     if torch.is_autocast_enabled(device):
         return Const(tx.fold(lambda: torch.get_autocast_dtype(device)))
     if tx.blocks:
-        raise GraphBreak("CAP237", "the dtype of autocast is asked for inside of a block, where it is off")
+        raise GraphBreak(
+            TORCH_STATE_CHANGED, "the dtype of autocast is asked for inside of a block, where it is off"
+        )
     return Const(read(tx, torch.get_autocast_dtype, (device,)))
 
 
@@ -112,3 +118,18 @@ def _deprecated(reader: Callable[..., Any], answer: Callable[[Context], Value]) 
 _deprecated(torch.is_autocast_cpu_enabled, lambda tx: Const(torch.is_autocast_enabled("cpu")))
 _deprecated(torch.get_autocast_cpu_dtype, lambda tx: _autocast_dtype(tx, "cpu"))
 _deprecated(torch.get_autocast_gpu_dtype, lambda tx: _autocast_dtype(tx, "cuda"))
+
+
+@handles(torch.autograd.set_detect_anomaly)
+def set_detect_anomaly(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    if torch.is_anomaly_enabled() or tx.truth(args[0] if args else kwargs["mode"]):
+        return detect_anomaly(tx, [], {})
+    return NullContext(NONE)
+
+
+@handles(torch.autograd.detect_anomaly)
+def detect_anomaly(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    raise GraphBreak(
+        TORCH_STATE_CHANGED,
+        "the detection of anomalies is switched, which looks at each operation's gradient",
+    )

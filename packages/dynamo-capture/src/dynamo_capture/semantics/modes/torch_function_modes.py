@@ -22,6 +22,7 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
+from dynamo_capture.foundation.break_kinds import OTHER_INTERPRETER
 from dynamo_capture.foundation.break_positions import Stopped
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.semantics.leaf_functions import is_torch_builtin
@@ -76,11 +77,11 @@ class FunctionModes:
             yield
         except Stopped:
             if taken:
-                raise GraphBreak("CAP239", "inside of what a TorchFunctionMode is asked") from None
+                raise GraphBreak(OTHER_INTERPRETER, "inside of what a TorchFunctionMode is asked") from None
             raise
         finally:
             if self.active != rest:
-                raise GraphBreak("CAP239", "a TorchFunctionMode changes which modes there are")
+                raise GraphBreak(OTHER_INTERPRETER, "a TorchFunctionMode changes which modes there are")
             self.active[:] = before
             assert taken == before[len(rest) :]
 
@@ -95,7 +96,7 @@ class FunctionModes:
         with self.without(1):
             answer = tx.force(mode.get_attr(tx, "__torch_function__").call(tx, passed, {}))
         if answer.stands_for(NotImplemented):
-            raise GraphBreak("CAP239", "a TorchFunctionMode leaves an operation to others")
+            raise GraphBreak(OTHER_INTERPRETER, "a TorchFunctionMode leaves an operation to others")
         return answer
 
 
@@ -129,7 +130,7 @@ def is_asked_about(function: Any) -> bool:
 @handles(torch.get_default_device)
 def get_default_device(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     if tx.tensors.modes:
-        raise GraphBreak("CAP239", "the default device is asked for, for which torch makes a tensor")
+        raise GraphBreak(OTHER_INTERPRETER, "the default device is asked for, for which torch makes a tensor")
     return Const(tx.fold(torch.get_default_device))
 
 
@@ -139,7 +140,7 @@ def set_default_device(tx: Context, args: list[Value], kwargs: dict[str, Value])
     modes: FunctionModes = tx.tensors.modes
     device = tx.constant(args[0] if args else kwargs["device"])
     if tx.blocks or modes.entered:
-        raise GraphBreak("CAP239", "the default device is set inside of a block of a mode")
+        raise GraphBreak(OTHER_INTERPRETER, "the default device is set inside of a block of a mode")
     if modes.active and device is not None:
         asked = modes.ask(tx, torch.device, [], TupleValue([Const(device)]), None)
         device = tx.constant(asked)
@@ -152,7 +153,7 @@ def set_default_device(tx: Context, args: list[Value], kwargs: dict[str, Value])
 
 def _check_is_mode(mode: Value) -> None:
     if not isinstance(mode, ObjectValue) or not issubclass(mode.python_type(), TorchFunctionMode):
-        raise GraphBreak("CAP239", f"{mode.describe()} is entered as a TorchFunctionMode")
+        raise GraphBreak(OTHER_INTERPRETER, f"{mode.describe()} is entered as a TorchFunctionMode")
 
 
 @handles(torch._C._push_on_torch_function_stack)
@@ -160,7 +161,9 @@ def push(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     mode, modes = tx.force(args[0]), tx.tensors.modes
     apart = tx.policy.modes_apart
     if apart is not None:
-        raise GraphBreak("CAP239", f"a TorchFunctionMode is entered, and inside of the block {apart}")
+        raise GraphBreak(
+            OTHER_INTERPRETER, f"a TorchFunctionMode is entered, and inside of the block {apart}"
+        )
     _check_is_mode(mode)
     modes.active.append(mode)
     modes.entered += 1
@@ -172,9 +175,9 @@ def pop(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     modes: FunctionModes = tx.tensors.modes
     apart = tx.policy.modes_apart
     if not modes.active:
-        raise GraphBreak("CAP239", "a TorchFunctionMode is left that was entered elsewhere")
+        raise GraphBreak(OTHER_INTERPRETER, "a TorchFunctionMode is left that was entered elsewhere")
     if apart is not None:
-        raise GraphBreak("CAP239", f"a TorchFunctionMode is left, and then {apart}")
+        raise GraphBreak(OTHER_INTERPRETER, f"a TorchFunctionMode is left, and then {apart}")
     modes.entered -= 1
     return modes.active.pop()
 
@@ -189,7 +192,7 @@ def mode_at(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     place: int = tx.constant(args[0]) - torch._C._len_torch_function_stack()
     active: list[Value] = tx.tensors.modes.active
     if not 0 <= place < len(active):
-        raise GraphBreak("CAP239", "a mode is asked for that was entered elsewhere")
+        raise GraphBreak(OTHER_INTERPRETER, "a mode is asked for that was entered elsewhere")
     return active[place]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 
+from dynamo_capture.foundation.break_kinds import OBJECT_OPERATION
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.polyfills.torch import substitute_for
 from dynamo_capture.semantics.numbers import floats
@@ -69,7 +70,7 @@ def compare(tx: Context, symbol: str, lhs: Value, rhs: Value) -> Value:
     if answered is not None:
         return answered
     refuse(tx, function, lhs, rhs)
-    raise GraphBreak("CAP210", f"{symbol} between {lhs.describe()} and {rhs.describe()}")
+    raise GraphBreak(OBJECT_OPERATION, f"{symbol} between {lhs.describe()} and {rhs.describe()}")
 
 
 def _with_fixed_bounds(tx: Context, value: Value) -> Value:
@@ -95,7 +96,7 @@ def _compare_ragged(tx: Context, symbol: str, lhs: Value, rhs: Value) -> Value:
     known = rhs.known_as(int)
     if known is not None and known < (2 if symbol in (">", "<=") else 3):
         return boolean(symbol in (">", ">="))
-    raise GraphBreak("CAP210", f"{symbol} between a ragged size and {rhs.describe()}")
+    raise GraphBreak(OBJECT_OPERATION, f"{symbol} between a ragged size and {rhs.describe()}")
 
 
 @_PAIRS.left(KeyValue)
@@ -133,7 +134,7 @@ def _compare_tensors(tx: Context, symbol: str, lhs: Value, rhs: Value) -> Value:
             return own
     other = rhs if isinstance(lhs, TensorValue) else lhs
     if isinstance(other, ObjectValue) and tx.attributes.overrides(other, right):
-        raise GraphBreak("CAP210", f"{symbol} between a tensor and {other.describe()}")
+        raise GraphBreak(OBJECT_OPERATION, f"{symbol} between a tensor and {other.describe()}")
     if symbol in ("==", "!=") and _is_no_operand(other):
         return boolean(symbol == "!=")
     check_named(symbol, lhs, rhs)

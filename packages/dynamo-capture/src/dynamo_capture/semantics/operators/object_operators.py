@@ -9,6 +9,7 @@ from __future__ import annotations
 import operator
 import types
 
+from dynamo_capture.foundation.break_kinds import OBJECT_OPERATION
 from dynamo_capture.foundation.class_members import has_member
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.foundation.type_names import (
@@ -43,7 +44,9 @@ def by_methods(tx: Context, row: BinaryOperator, lhs: Value, rhs: Value) -> Valu
         elif isinstance(receiver, TensorValue):
             return tx.tensors.call_function(plain.function, [lhs, rhs], {})
         elif isinstance(receiver, OpaqueValue) and has_member(receiver.python_type(), name):
-            raise GraphBreak("CAP210", f"{receiver.describe()}.{name} is asked about {other.describe()}")
+            raise GraphBreak(
+                OBJECT_OPERATION, f"{receiver.describe()}.{name} is asked about {other.describe()}"
+            )
     return _as_sequence(tx, row, plain, lhs, rhs)
 
 
@@ -70,7 +73,9 @@ def _as_numbers(
             is_asked = content_of(rhs) is None or not isinstance(own, types.WrapperDescriptorType)
         if is_asked:
             if _may_compute(lhs, rhs, plain):
-                raise GraphBreak("CAP210", f"{lhs.describe()}.{plain.left} is asked about {rhs.describe()}")
+                raise GraphBreak(
+                    OBJECT_OPERATION, f"{lhs.describe()}.{plain.left} is asked about {rhs.describe()}"
+                )
             goes_first = issubclass(other_one, one) and own is not in_class(one, right)
             attempts.insert(0 if goes_first else len(attempts), (rhs, right, lhs))
     if row.plain and answers_as_number(one, row.function):

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from dynamo_capture.foundation import numpy_types
+from dynamo_capture.foundation.break_kinds import OBJECT_OPERATION
 from dynamo_capture.foundation.class_members import has_member, member
 from dynamo_capture.foundation.errors import GraphBreak, UserRaise
 from dynamo_capture.foundation.type_names import message_name
@@ -39,7 +40,7 @@ _SHOWN = {"**": "** or pow()"}
 def refused(tx: Context, lhs: Value, rhs: Value, symbol: str) -> Exception:
     """What Python raises for operands of these classes, whose special methods have been asked, if it does for any
     content; else a graph break."""
-    unknown = GraphBreak("CAP210", f"{symbol} between {lhs.describe()} and {rhs.describe()}")
+    unknown = GraphBreak(OBJECT_OPERATION, f"{symbol} between {lhs.describe()} and {rhs.describe()}")
     of_numpy = any(issubclass(value.python_type(), numpy_types.SCALARS) for value in (lhs, rhs))
     formats = symbol in ("%", "%=") and issubclass(lhs.python_type(), TEXTS)
     is_repetition = symbol in ("*", "*=")
@@ -117,7 +118,7 @@ def check_named(symbol: str, *operands: Value) -> None:
         plain = (tuple, list, dict, set)
         is_container = isinstance(operand, (SequenceValue, DictValue, SetValue)) or issubclass(cls, plain)
         if is_container and cls not in plain:
-            raise GraphBreak("CAP210", f"{symbol} between a tensor and {operand.describe()}")
+            raise GraphBreak(OBJECT_OPERATION, f"{symbol} between a tensor and {operand.describe()}")
 
 
 def naming(tx: Context, raised: UserRaise, symbol: str) -> UserRaise:

@@ -12,6 +12,7 @@ import random
 from collections.abc import Callable
 from typing import Any
 
+from dynamo_capture.foundation.break_kinds import RANDOM_STATE
 from dynamo_capture.foundation.errors import GraphBreak, NotConstant
 from dynamo_capture.semantics.random_numbers.drawing import Draw
 from dynamo_capture.semantics.random_numbers.python_generator import MODULE_GENERATOR, receiver_of
@@ -36,12 +37,12 @@ def _numbers(tx: Context, value: Value) -> tuple[Any, ...]:
     try:
         population = tx.calls.python_object(value)
     except NotConstant:
-        raise GraphBreak("CAP209", "random numbers choose among values that are not known") from None
+        raise GraphBreak(RANDOM_STATE, "random numbers choose among values that are not known") from None
     if not isinstance(population, (list, tuple, range)) or not 0 < len(population) <= 10_000:
-        raise GraphBreak("CAP209", f"random numbers choose from {value.describe()}")
+        raise GraphBreak(RANDOM_STATE, f"random numbers choose from {value.describe()}")
     found = tuple(population)
     if {type(item) for item in found} not in ({int}, {float}):
-        raise GraphBreak("CAP209", "random numbers choose among objects that are not numbers of one kind")
+        raise GraphBreak(RANDOM_STATE, "random numbers choose among objects that are not numbers of one kind")
     return found
 
 
@@ -62,7 +63,7 @@ def _draw(
 
 def _few(count: int) -> None:
     if count > _MOST_NUMBERS:
-        raise GraphBreak("CAP209", f"{count} random numbers are drawn at once")
+        raise GraphBreak(RANDOM_STATE, f"{count} random numbers are drawn at once")
 
 
 @handles(random.Random.choice)
@@ -74,7 +75,7 @@ def choice(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
 def shuffle(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     order = tx.force(args[1] if len(args) > 1 else kwargs["x"])
     if type(order) is not ListValue or order.cls is not list:
-        raise GraphBreak("CAP209", f"{order.describe()} is shuffled")
+        raise GraphBreak(RANDOM_STATE, f"{order.describe()} is shuffled")
     if len(order.items) < 2:
         return NONE  # nothing is drawn
     _few(len(order.items))
@@ -88,11 +89,11 @@ def shuffle(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
 @handles(random.Random.sample)
 def sample(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     if len(args) != 3 or kwargs:
-        raise GraphBreak("CAP209", "random.sample() of counted items is called")
+        raise GraphBreak(RANDOM_STATE, "random.sample() of counted items is called")
     count = tx.constant(args[2])
     population = _numbers(tx, args[1])
     if type(count) is not int or not 0 < count <= len(population):
-        raise GraphBreak("CAP209", f"random.sample() of {count!r} items is called")
+        raise GraphBreak(RANDOM_STATE, f"random.sample() of {count!r} items is called")
     _few(count)
     return _draw(tx, args[0], "sample", population, (count,))
 
@@ -106,7 +107,7 @@ def choices(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     named = {name: tuple(value) if isinstance(value, list) else value for name, value in named.items()}
     count = named.get("k", 1)
     if type(count) is not int or count < 1:
-        raise GraphBreak("CAP209", f"random.choices() of {count!r} items is called")
+        raise GraphBreak(RANDOM_STATE, f"random.choices() of {count!r} items is called")
     _few(count)
     return _draw(tx, args[0], "choices", _numbers(tx, args[1]), (), named)
 
@@ -114,7 +115,7 @@ def choices(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
 def _bits(tx: Context, value: Value, real: random.Random, source: Source | None) -> Value:
     count = tx.constant(value)
     if type(count) is not int or not 0 <= count < 63:
-        raise GraphBreak("CAP209", f"random.getrandbits({count!r}) is called")
+        raise GraphBreak(RANDOM_STATE, f"random.getrandbits({count!r}) is called")
     draw = Draw(tx.draws.variable(), source, "getrandbits", (count,))
     return tx.draws.of_call(tx, real, draw, (0, 2**count - 1))
 
@@ -134,10 +135,10 @@ def seed(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """A generator goes on from a seed: that is done in its place among the draws."""
     value = args[1] if len(args) > 1 else Const(None)
     if len(args) > 2 or kwargs or not tx.is_constant(value):
-        raise GraphBreak("CAP209", "random.seed() is called with what is not known")
+        raise GraphBreak(RANDOM_STATE, "random.seed() is called with what is not known")
     known = tx.constant(value)
     if type(known) not in (int, str, float, bytes):
-        raise GraphBreak("CAP209", f"random.seed({known!r}) is called")
+        raise GraphBreak(RANDOM_STATE, f"random.seed({known!r}) is called")
     real, source = receiver_of(tx, args[0])
     tx.draws.of_call(tx, real, Draw(tx.draws.variable(), source, "seed", (known,)), (None, None))
     return NONE

@@ -18,6 +18,7 @@ from typing import Any
 import torch
 
 from dynamo_capture.foundation import numpy_types
+from dynamo_capture.foundation.break_kinds import RANDOM_STATE, REGION_EFFECT
 from dynamo_capture.foundation.errors import GraphBreak, UserRaise
 from dynamo_capture.graph.region_body import Body
 from dynamo_capture.semantics.tensors.content.data_numbers import take_out
@@ -134,7 +135,9 @@ class Draws:
             if number is not None:
                 _learn(tx, number, bounds)
                 return number
-        raise GraphBreak("CAP209", f"a random number is drawn: this {type(drawn).__name__} is not followed")
+        raise GraphBreak(
+            RANDOM_STATE, f"a random number is drawn: this {type(drawn).__name__} is not followed"
+        )
 
     def methods_of(self, cls: type) -> frozenset[str]:
         """The methods of a generator's class that only draw."""
@@ -146,7 +149,7 @@ class Draws:
     ) -> Value:
         """What a method of numpy's generators gives."""
         if name not in self.methods_of(dice.python_type()):
-            raise GraphBreak("CAP209", f"{name}() of {dice.describe()} is called")
+            raise GraphBreak(RANDOM_STATE, f"{name}() of {dice.describe()} is called")
         given, named = _constants(tx, args), {key: _constants(tx, [v])[0] for key, v in kwargs.items()}
         twin = self._twin(dice.real)
         drawn = tx.fold(lambda: getattr(twin, name)(*given, **named))
@@ -159,7 +162,7 @@ class Draws:
         """What a function of torch draws from a generator of the program."""
         if function not in _OF_TORCH or dice.real is torch.default_generator or "out" in kwargs:
             name = getattr(function, "__name__", function)
-            raise GraphBreak("CAP209", f"{name}() draws from {dice.describe()}")
+            raise GraphBreak(RANDOM_STATE, f"{name}() draws from {dice.describe()}")
 
         def described() -> TensorSpec:
             fakes = (
@@ -182,12 +185,12 @@ class Draws:
     ) -> TensorValue:
         if tx.blocks or isinstance(tx.output, Body):
             raise GraphBreak(
-                "CAP209", f"{dice.describe()} is drawn from inside of a region, or in another mode"
+                RANDOM_STATE, f"{dice.describe()} is drawn from inside of a region, or in another mode"
             )
         given = tuple(_sized(tx, value) for value in args)
         named = {key: _sized(tx, value) for key, value in kwargs.items()}
         if named.get("requires_grad"):
-            raise GraphBreak("CAP209", f"a tensor drawn from {dice.describe()} is to require grad")
+            raise GraphBreak(RANDOM_STATE, f"a tensor drawn from {dice.describe()} is to require grad")
         twin = self._twin(dice.real)
         hinted: Any = _hinted(tx, given)
         options: Any = {key: _hinted(tx, value) for key, value in named.items()}
@@ -210,10 +213,10 @@ class Draws:
         """A method of a tensor that fills it from a generator of the program: it is drawn, and copied there."""
         spec = owner.meta.spec
         if name not in _FILLING or dice.real is torch.default_generator:
-            raise GraphBreak("CAP209", f"{name}() draws from {dice.describe()}")
+            raise GraphBreak(RANDOM_STATE, f"{name}() draws from {dice.describe()}")
         if owner.meta.requires_grad or spec.strides != contiguous_strides(spec.sizes):
             raise GraphBreak(
-                "CAP209", f"{name}() fills a tensor that autograd follows, or that is not row-major"
+                RANDOM_STATE, f"{name}() fills a tensor that autograd follows, or that is not row-major"
             )
         shape = TupleValue([size_value(size) for size in spec.sizes])
         fresh = [Const(name), shape, Const(spec.dtype), Const(spec.device), *args]
@@ -240,10 +243,12 @@ class Draws:
             try:
                 tensor = torch.from_numpy(drawn)
             except (TypeError, ValueError) as error:
-                raise GraphBreak("CAP209", f"{what}() draws an array that is no tensor: {error}") from None
+                raise GraphBreak(
+                    RANDOM_STATE, f"{what}() draws an array that is no tensor: {error}"
+                ) from None
             self.log.append(draw)
             return ArrayValue(tensor=_input(tx, tensor, ArrayTensorSource(source)))
-        raise GraphBreak("CAP209", f"random.{what}() is called, which gives this: {type(drawn).__name__}")
+        raise GraphBreak(RANDOM_STATE, f"random.{what}() is called, which gives this: {type(drawn).__name__}")
 
 
 def _filled(
@@ -276,14 +281,14 @@ def _constants(tx: Context, values: list[Value]) -> tuple[Any, ...]:
         tx.calls.python_object(value) if tx.is_constant(value) else _unknown(value) for value in values
     )
     if any(isinstance(item, (list, dict, torch.Tensor, *numpy_types.ARRAYS)) for item in found):
-        raise GraphBreak("CAP209", "random numbers are drawn by more than numbers and shapes")
+        raise GraphBreak(RANDOM_STATE, "random numbers are drawn by more than numbers and shapes")
     return found
 
 
 def _unknown(value: Value) -> Any:
     kind = value.python_type().__name__
     raise GraphBreak(
-        "CAP209", f"random numbers are drawn by a value ({kind}) that is not known while tracing"
+        RANDOM_STATE, f"random numbers are drawn by a value ({kind}) that is not known while tracing"
     )
 
 
@@ -341,8 +346,10 @@ def outside_only(tx: Context, run: Callable[[], Value], what: str) -> Value:
         result = run()
     except UserRaise:
         if len(tx.draws.log) > drawn:
-            raise GraphBreak("CAP242", f"{what} draws random numbers of Python or of a generator") from None
+            raise GraphBreak(
+                REGION_EFFECT, f"{what} draws random numbers of Python or of a generator"
+            ) from None
         raise
     if len(tx.draws.log) > drawn:
-        raise GraphBreak("CAP242", f"{what} draws random numbers of Python or of a generator")
+        raise GraphBreak(REGION_EFFECT, f"{what} draws random numbers of Python or of a generator")
     return result

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
+from dynamo_capture.foundation.break_kinds import RANDOM_STATE
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.semantics.registry import handles
 from dynamo_capture.values import (
@@ -26,18 +27,18 @@ MODULE_GENERATOR: random.Random = random.random.__self__  # type: ignore[attr-de
 def receiver_of(tx: Context, receiver: Value) -> tuple[random.Random, Source | None]:
     """The generator whose method is called, and where it is read: None for the one behind ``random``'s functions."""
     if not isinstance(receiver, ObjectValue) or type(receiver.real) is not random.Random:
-        raise GraphBreak("CAP209", f"a random generator of the class {receiver.python_type().__name__}")
+        raise GraphBreak(RANDOM_STATE, f"a random generator of the class {receiver.python_type().__name__}")
     tx.attributes.guard_type(receiver)
     source = None if receiver.real is MODULE_GENERATOR else receiver.source
     if source is None and receiver.real is not MODULE_GENERATOR:
-        raise GraphBreak("CAP209", "a random generator that cannot be read again")
+        raise GraphBreak(RANDOM_STATE, "a random generator that cannot be read again")
     return receiver.real, source
 
 
 def _method_of_generator(name: str) -> Any:
     def draw(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
         if kwargs:
-            raise GraphBreak("CAP209", f"random.{name}() is called with named arguments")
+            raise GraphBreak(RANDOM_STATE, f"random.{name}() is called with named arguments")
         real, source = receiver_of(tx, args[0])
         return tx.draws.draw(tx, real, source, name, args[1:])
 
@@ -55,7 +56,7 @@ def draw_from_module(tx: Context, args: list[Value], kwargs: dict[str, Value]) -
 
 def _in_python(name: str) -> Any:
     def refuse(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
-        raise GraphBreak("CAP209", f"random.{name}() is called")
+        raise GraphBreak(RANDOM_STATE, f"random.{name}() is called")
 
     return refuse
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 
+from dynamo_capture.foundation.break_kinds import NOT_IN_PYTHON
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.polyfills.torch import attention as dense
 from dynamo_capture.semantics.declared import handles_loaded
@@ -57,7 +58,7 @@ def check_device(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Va
     """Torch refuses what it cannot differentiate; a graph on a CPU is differentiated too."""
     tensor = tx.force(args[0])
     if isinstance(tensor, TensorValue) and tensor.meta.spec.device.type not in ("cpu", "cuda"):
-        raise GraphBreak("CAP230", f"flex_attention on {tensor.meta.spec.device}")
+        raise GraphBreak(NOT_IN_PYTHON, f"flex_attention on {tensor.meta.spec.device}")
     return Const(None)
 
 
@@ -67,7 +68,7 @@ def flex_attention(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> 
     query, key, value, score_mod, block_mask, scale, options = (tx.force(arg) for arg in args[:7])
     tensors = [query, key, value]
     if any(leaf for rest in args[7:] for leaf in rest.unpack(tx)) or kwargs:
-        raise GraphBreak("CAP230", "flex_attention is called with buffers of its own")
+        raise GraphBreak(NOT_IN_PYTHON, "flex_attention is called with buffers of its own")
     parts = [tx.force(part) for part in block_mask.unpack(tx)]
     with_max = tx.truth(options.get_item(tx, Const("OUTPUT_MAX")))
     if are_tensors(tensors):

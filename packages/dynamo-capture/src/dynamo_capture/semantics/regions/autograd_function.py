@@ -18,8 +18,9 @@ import torch
 from torch.autograd.function import once_differentiable
 from torch.fx import Node
 
+from dynamo_capture.foundation.break_kinds import AUTOGRAD_FUNCTION
 from dynamo_capture.foundation.errors import GraphBreak
-from dynamo_capture.graph.graph_builder import GraphOutput, is_differentiable, with_grad
+from dynamo_capture.graph.graph_builder import GraphOutput
 from dynamo_capture.graph.region_body import Body
 from dynamo_capture.semantics.modes.modes import set_grad
 from dynamo_capture.semantics.regions.function_context import FunctionContext
@@ -31,7 +32,7 @@ from dynamo_capture.values import NONE, TensorMeta, TensorValue, TupleValue, Val
 from dynamo_capture.values.base import Context
 from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.regions import differentiable
-from fx_interface.tensor_spec import TensorSpec, contiguous_strides
+from fx_interface.tensor_spec import TensorSpec, contiguous_strides, is_differentiable, with_grad
 
 Function = torch.autograd.Function
 
@@ -59,7 +60,7 @@ class _Call:
 
     def refuse(self, why: str) -> GraphBreak:
         """The break for a form that eager has to handle."""
-        return GraphBreak("CAP243", f"{self.cls.__name__} {why}")
+        return GraphBreak(AUTOGRAD_FUNCTION, f"{self.cls.__name__} {why}")
 
 
 @handles(Function.apply.__func__)  # type: ignore[attr-defined]
@@ -99,21 +100,21 @@ def _with_defaults(tx: Context, cls: Any, given: list[Value], kwargs: dict[str, 
     if not _has_setup(cls):
         if kwargs:
             raise GraphBreak(
-                "CAP243", f"{cls.__name__}.apply() gets keyword arguments, which it does not take"
+                AUTOGRAD_FUNCTION, f"{cls.__name__}.apply() gets keyword arguments, which it does not take"
             )
         return given
     if kwargs and not _takes_keywords():
         raise GraphBreak(
-            "CAP243",
+            AUTOGRAD_FUNCTION,
             f"{cls.__name__}.apply() gets keyword arguments, which this version of torch does not take",
         )
     try:
         bound = inspect.signature(cls.forward).bind(*given, **kwargs)
     except TypeError as error:
-        raise GraphBreak("CAP243", f"{cls.__name__}.apply(): {error}") from None
+        raise GraphBreak(AUTOGRAD_FUNCTION, f"{cls.__name__}.apply(): {error}") from None
     bound.apply_defaults()
     if bound.kwargs:
-        raise GraphBreak("CAP243", f"the forward of {cls.__name__} has keyword-only arguments")
+        raise GraphBreak(AUTOGRAD_FUNCTION, f"the forward of {cls.__name__} has keyword-only arguments")
     return [value if isinstance(value, Value) else tx.known(value) for value in bound.args]
 
 

@@ -13,8 +13,9 @@ import torch
 from torch.fx import Node
 from torch.utils.checkpoint import checkpoint, noop_context_fn
 
+from dynamo_capture.foundation.break_kinds import CHECKPOINT
 from dynamo_capture.foundation.errors import GraphBreak
-from dynamo_capture.graph.graph_builder import GraphOutput, is_differentiable
+from dynamo_capture.graph.graph_builder import GraphOutput
 from dynamo_capture.graph.region_body import Body
 from dynamo_capture.semantics.messages import warn
 from dynamo_capture.semantics.modes.modes import GradMode
@@ -25,7 +26,7 @@ from dynamo_capture.semantics.registry import handles
 from dynamo_capture.values import NONE, Const, TensorValue, TupleValue, Value
 from dynamo_capture.values.base import Context
 from fx_interface.regions import checkpointed
-from fx_interface.tensor_spec import SPEC_KEY, ValueSpec
+from fx_interface.tensor_spec import SPEC_KEY, ValueSpec, is_differentiable
 
 _OPTIONS = ("use_reentrant", "context_fn", "determinism_check", "debug", "early_stop", "preserve_rng_state")
 _UNSTATED = (
@@ -57,7 +58,7 @@ def call_checkpoint(tx: Context, args: list[Value], kwargs: dict[str, Value]) ->
     result = outside_only(tx, run, body.what)
     if body.draws and not tx.truth(options.get("preserve_rng_state", Const(True))):
         raise GraphBreak(
-            "CAP244", "a checkpoint that draws random numbers does not preserve the random state"
+            CHECKPOINT, "a checkpoint that draws random numbers does not preserve the random state"
         )
     if reentrant:
         _check_results(tx, result, given, True)
@@ -77,11 +78,11 @@ def _refuse_options(
     tx: Context, options: dict[str, Value], reentrant: bool, kwargs: dict[str, Value]
 ) -> None:
     if reentrant and _context(tx, options) is not None:
-        raise GraphBreak("CAP244", "a reentrant checkpoint has a context_fn, which it does not take")
+        raise GraphBreak(CHECKPOINT, "a reentrant checkpoint has a context_fn, which it does not take")
     if "debug" in options and tx.truth(options["debug"]):
-        raise GraphBreak("CAP244", "a checkpoint is to be debugged")
+        raise GraphBreak(CHECKPOINT, "a checkpoint is to be debugged")
     if reentrant and kwargs:
-        raise GraphBreak("CAP244", "a reentrant checkpoint gets keyword arguments, which it does not take")
+        raise GraphBreak(CHECKPOINT, "a reentrant checkpoint gets keyword arguments, which it does not take")
 
 
 def _context(tx: Context, options: dict[str, Value]) -> Value | None:
@@ -114,12 +115,12 @@ def _check_results(tx: Context, result: Value, given: list[Value], wants_gradien
             if is_differentiable(item.meta.spec.dtype) and item.meta.requires_grad is not wants_gradients:
                 other = "no" if wants_gradients else "a"
                 raise GraphBreak(
-                    "CAP244", f"a reentrant checkpoint returns a tensor that needs {other} gradient"
+                    CHECKPOINT, f"a reentrant checkpoint returns a tensor that needs {other} gradient"
                 )
             if any(item is argument for argument in given):
-                raise GraphBreak("CAP244", "a reentrant checkpoint returns one of its arguments")
+                raise GraphBreak(CHECKPOINT, "a reentrant checkpoint returns one of its arguments")
         elif not tx.is_constant(item):
-            raise GraphBreak("CAP244", f"a reentrant checkpoint returns {item.describe()}")
+            raise GraphBreak(CHECKPOINT, f"a reentrant checkpoint returns {item.describe()}")
 
 
 def _open(tx: Context, body: Body, given: list[Node], options: dict[str, Any]) -> None:

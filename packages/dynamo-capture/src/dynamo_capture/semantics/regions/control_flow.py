@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import torch
 
+from dynamo_capture.foundation.break_kinds import CONTROL_FLOW
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.semantics.declared import handles_loaded
 from dynamo_capture.semantics.regions.steered import Steered, open_region, require_grad
@@ -66,7 +67,7 @@ def _asked(tx: Context, condition: Value) -> TensorValue | bool:
         return tx.truth(condition)
     spec = condition.meta.spec
     if spec.numel != 1:
-        raise GraphBreak("CAP248", f"the condition is {spec}, not one element")
+        raise GraphBreak(CONTROL_FLOW, f"the condition is {spec}, not one element")
     if spec.dtype is torch.bool:
         return condition
     asked = one_tensor(condition.call_method(tx, "to", [Const(torch.bool)], {}))
@@ -76,11 +77,11 @@ def _asked(tx: Context, condition: Value) -> TensorValue | bool:
 def _check_forms(tx: Context, found: list[Value]) -> None:
     """The branches must return the same structure of the same tensors."""
     if form_of(tx, found[0]) != form_of(tx, found[1]):
-        raise GraphBreak("CAP248", "the branches of torch.cond return different structures")
+        raise GraphBreak(CONTROL_FLOW, "the branches of torch.cond return different structures")
     for one, other in zip(*(leaves_of(tx, result) for result in found), strict=True):
         if one.meta.spec != other.meta.spec:
             raise GraphBreak(
-                "CAP248", f"the branches of torch.cond return {one.meta.spec} and {other.meta.spec}"
+                CONTROL_FLOW, f"the branches of torch.cond return {one.meta.spec} and {other.meta.spec}"
             )
 
 
@@ -98,7 +99,7 @@ def while_loop(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Valu
         rounds += 1
         if rounds > MOST_ROUNDS:
             raise GraphBreak(
-                "CAP248", f"torch.while_loop takes more than {MOST_ROUNDS} rounds that Python counts"
+                CONTROL_FLOW, f"torch.while_loop takes more than {MOST_ROUNDS} rounds that Python counts"
             )
     if rounds:
         return carried
@@ -108,7 +109,9 @@ def while_loop(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Valu
 def _holds(tx: Context, answer: Value) -> bool:
     asked = _asked(tx, answer)
     if isinstance(asked, TensorValue):
-        raise GraphBreak("CAP248", "a number is carried through rounds of torch.while_loop that data count")
+        raise GraphBreak(
+            CONTROL_FLOW, "a number is carried through rounds of torch.while_loop that data count"
+        )
     return asked
 
 
@@ -125,13 +128,15 @@ def _loop(tx: Context, condition: Value, function: Value, carried: Value) -> Val
         if form_of(tx, found) != form_of(tx, carried) or any(
             one.meta.spec != other.meta.spec for one, other in zip(first, after, strict=True)
         ):
-            raise GraphBreak("CAP248", "the body of torch.while_loop returns something else than it is given")
+            raise GraphBreak(
+                CONTROL_FLOW, "the body of torch.while_loop returns something else than it is given"
+            )
         grown = [one or leaf.meta.requires_grad for one, leaf in zip(trained, after, strict=True)]
         if grown == trained:
             break
         trained = grown
     if asked.meta.spec.sizes or asked.meta.spec.dtype is not torch.bool:
-        raise GraphBreak("CAP248", "the condition of torch.while_loop is not one bool")
+        raise GraphBreak(CONTROL_FLOW, "the condition of torch.while_loop is not one bool")
     asks.close([asks.use(asked.node)])
     body.close([body.use(leaf.node) for leaf in after])
     used = list(dict.fromkeys(node for part in (asks, body) for node in part.lifted))

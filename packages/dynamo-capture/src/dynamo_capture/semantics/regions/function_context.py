@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
+from dynamo_capture.foundation.break_kinds import AUTOGRAD_FUNCTION, REGION_EFFECT
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.values import NONE, BuiltinMethod, Const, TensorValue, TupleValue, Value
 from dynamo_capture.values.base import Context
@@ -66,13 +67,15 @@ class FunctionContext(Value):
             self.unpacked = True
             return TupleValue(list(self.saved))
         if hasattr(self.python_type(), name):
-            raise GraphBreak("CAP243", f"{name!r} of the context of {self.cls.__name__} is asked for")
+            raise GraphBreak(
+                AUTOGRAD_FUNCTION, f"{name!r} of the context of {self.cls.__name__} is asked for"
+            )
         raise tx.raises(AttributeError, f"{self.python_type().__name__!r} object has no attribute {name!r}")
 
     def set_attr(self, tx: Context, name: str, value: Value) -> None:
         self._change(tx)
         if inspect.isdatadescriptor(inspect.getattr_static(self.python_type(), name, None)):
-            raise GraphBreak("CAP243", f"{name!r} of the context of {self.cls.__name__} is set")
+            raise GraphBreak(AUTOGRAD_FUNCTION, f"{name!r} of the context of {self.cls.__name__} is set")
         self.attrs[name] = value
 
     def del_attr(self, tx: Context, name: str) -> None:
@@ -100,10 +103,12 @@ class FunctionContext(Value):
     def _tensor_or_none(self, value: Value) -> Value:
         if isinstance(value, TensorValue) or value.stands_for(None):
             return value
-        raise GraphBreak("CAP243", f"{value.describe()} is saved for the backward, which takes tensors only")
+        raise GraphBreak(
+            AUTOGRAD_FUNCTION, f"{value.describe()} is saved for the backward, which takes tensors only"
+        )
 
     def _change(self, tx: Context) -> None:
         if self.in_backward:
-            raise GraphBreak("CAP242", f"the backward of {self.cls.__name__} changes its context")
+            raise GraphBreak(REGION_EFFECT, f"the backward of {self.cls.__name__} changes its context")
         if tx.effects.watching:
             tx.effects.touched.append(self)

@@ -9,6 +9,7 @@ import torch
 from torch._C import DispatchKey
 from torch._ops import HigherOrderOperator
 
+from dynamo_capture.foundation.break_kinds import NOT_IN_PYTHON
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.polyfills.torch import higher_order
 from dynamo_capture.semantics.declared import handles_loaded
@@ -42,15 +43,15 @@ def call_operator(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> V
     owner, *given = args
     operator = getattr(owner, "real", None) or getattr(owner, "value", None)
     if not isinstance(operator, HigherOrderOperator):
-        raise GraphBreak("CAP230", "the call of a higher-order operator that is not known")
+        raise GraphBreak(NOT_IN_PYTHON, "the call of a higher-order operator that is not known")
     tensors = list(_tensors(tx, [*given, *kwargs.values()]))
     kernel = _kernel(operator, {tensor.meta.spec.device.type for tensor in tensors})
     if kernel is None:
         raise GraphBreak(
-            "CAP230", f"the operator {operator.__name__} has no kernel in Python for its tensors"
+            NOT_IN_PYTHON, f"the operator {operator.__name__} has no kernel in Python for its tensors"
         )
     if torch.is_grad_enabled() and any(tensor.meta.requires_grad for tensor in tensors):
-        raise GraphBreak("CAP230", f"the operator {operator.__name__} is differentiated in its own way")
+        raise GraphBreak(NOT_IN_PYTHON, f"the operator {operator.__name__} is differentiated in its own way")
     outer = torch.is_grad_enabled()
     if outer:
         set_grad(tx, False)

@@ -7,8 +7,8 @@ from typing import Any
 import torch
 from torch.fx import Node
 
+from dynamo_capture.foundation.break_kinds import DISPATCH_IN_PYTHON
 from dynamo_capture.foundation.errors import GraphBreak
-from dynamo_capture.graph.graph_builder import with_grad
 from dynamo_capture.runtime.subclass_parts import Parts
 from dynamo_capture.sources.sources import GradientPartsSource, HistorySource
 from dynamo_capture.values import TensorValue
@@ -16,7 +16,7 @@ from dynamo_capture.values.base import Context
 from dynamo_capture.values.tensors.wrapper import WrapperValue
 from fx_interface.signature import InputKind
 from fx_interface.source import ItemSource, Source
-from fx_interface.tensor_spec import TensorSpec
+from fx_interface.tensor_spec import TensorSpec, with_grad
 
 
 def history_of(tx: Context, value: TensorValue) -> Node | None:
@@ -45,7 +45,9 @@ def parts_of_history(tx: Context, value: TensorValue, parts: Parts) -> list[Node
 def _existing(tx: Context, value: TensorValue) -> Source:
     """Where a tensor is read that was there before the graph, with gradients on."""
     if value.source is None or not tx.entry.get(torch._C._set_grad_enabled):
-        raise GraphBreak("CAP249", f"a gradient of {value.describe()} is computed where there was none")
+        raise GraphBreak(
+            DISPATCH_IN_PYTHON, f"a gradient of {value.describe()} is computed where there was none"
+        )
     return value.source
 
 

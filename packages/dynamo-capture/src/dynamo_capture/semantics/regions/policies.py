@@ -19,6 +19,7 @@ from typing import Any
 from torch._ops import OpOverload
 from torch.utils import checkpoint
 
+from dynamo_capture.foundation.break_kinds import CHECKPOINT
 from dynamo_capture.foundation.errors import GraphBreak, NotConstant
 from dynamo_capture.semantics.registry import handles
 from dynamo_capture.sources.sources import known_object
@@ -49,7 +50,7 @@ def selective_contexts(tx: Context, args: list[Value], kwargs: dict[str, Value])
     """The two contexts, which only a checkpoint enters."""
     given = dict(zip(("policy_fn_or_list", "allow_cache_entry_mutation"), args, strict=False)) | kwargs
     if "allow_cache_entry_mutation" in given and tx.truth(given["allow_cache_entry_mutation"]):
-        raise GraphBreak("CAP244", "a selective checkpoint allows that what it saved is changed")
+        raise GraphBreak(CHECKPOINT, "a selective checkpoint allows that what it saved is changed")
     policy = tx.force(given["policy_fn_or_list"])
     return TupleValue([SelectiveContext(policy, _FIRST), SelectiveContext(policy, _AGAIN)])
 
@@ -60,7 +61,7 @@ def policy_of(tx: Context, contexts: Value) -> str | None:
     kinds = [part.cls if isinstance(part, SelectiveContext) else None for part in parts]
     first = parts[0] if parts else None
     if kinds != [_FIRST, _AGAIN] or not isinstance(first, SelectiveContext):
-        raise GraphBreak("CAP244", "a checkpoint has a context_fn of its own")
+        raise GraphBreak(CHECKPOINT, "a checkpoint has a context_fn of its own")
     make, told = _factory(tx, first.policy)
     name = f"{told[:40]}.{hashlib.sha256(told.encode()).hexdigest()[:12]}"
     name_policy(name, make)
@@ -72,13 +73,13 @@ def _factory(tx: Context, policy: Value) -> tuple[Callable[[], Any], str]:
     if isinstance(policy, ListValue):
         saved = [tx.force(item).python_object(tx) for item in policy.items]
         if not all(isinstance(op, OpOverload) for op in saved):
-            raise GraphBreak("CAP244", "a selective checkpoint saves something other than operators")
+            raise GraphBreak(CHECKPOINT, "a selective checkpoint saves something other than operators")
         return lambda: functools.partial(_is_listed, frozenset(saved)), ",".join(map(str, saved))
     try:
         own: list[Any] = []
         made = _real(tx, policy, own)
     except NotConstant:
-        raise GraphBreak("CAP244", "a checkpoint's policy depends on what is computed") from None
+        raise GraphBreak(CHECKPOINT, "a checkpoint's policy depends on what is computed") from None
     return lambda: _renewed(made, own), _told(made)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from dynamo_capture.foundation.break_kinds import CONTROL_FLOW
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.semantics.declared import handles_loaded
 from dynamo_capture.semantics.regions.steered import Steered, open_region, require_grad
@@ -33,10 +34,10 @@ def _over_slices(
 ) -> Value:
     carried, sliced = _tensors(tx, first, name), _tensors(tx, whole, name)
     if not sliced or not all(leaf.meta.spec.sizes for leaf in sliced):
-        raise GraphBreak("CAP248", f"torch's {name} over no tensor, or over one without a dimension")
+        raise GraphBreak(CONTROL_FLOW, f"torch's {name} over no tensor, or over one without a dimension")
     length = sliced[0].meta.spec.sizes[0]
     if any(leaf.meta.spec.sizes[0] != length for leaf in sliced) or length == 0:
-        raise GraphBreak("CAP248", f"torch's {name} over tensors without slices, or of different lengths")
+        raise GraphBreak(CONTROL_FLOW, f"torch's {name} over tensors without slices, or of different lengths")
     trained = [leaf.meta.requires_grad for leaf in carried]
     while True:
         body, found = _call(tx, function, carried, trained, sliced, others, name)
@@ -60,7 +61,7 @@ def _tensors(tx: Context, values: Sequence[Value], name: str) -> list[TensorValu
     found = [tx.force(value) for value in values]
     for value in found:
         if not isinstance(value, TensorValue):
-            raise GraphBreak("CAP248", f"torch's {name} is given {value.describe()}, not a tensor")
+            raise GraphBreak(CONTROL_FLOW, f"torch's {name} is given {value.describe()}, not a tensor")
     return found  # type: ignore[return-value]
 
 
@@ -81,7 +82,7 @@ def _call(
     for item in items_of(tx, found):
         if not isinstance(item, TensorValue):
             raise GraphBreak(
-                "CAP248", f"the function of torch's {name} returns {item.describe()}, not a tensor"
+                CONTROL_FLOW, f"the function of torch's {name} returns {item.describe()}, not a tensor"
             )
     return body, found
 
@@ -90,7 +91,7 @@ def _check_carried(carried: list[TensorValue], after: list[TensorValue], name: s
     wanted = [leaf.meta.spec for leaf in carried]
     if [leaf.meta.spec for leaf in after[: len(carried)]] != wanted:
         raise GraphBreak(
-            "CAP248", f"the function of torch's {name} carries on something else than it is given"
+            CONTROL_FLOW, f"the function of torch's {name} carries on something else than it is given"
         )
 
 

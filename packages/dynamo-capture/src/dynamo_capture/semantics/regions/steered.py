@@ -8,8 +8,9 @@ from typing import Any
 import torch
 from torch.fx import Node
 
+from dynamo_capture.foundation.break_kinds import CONTROL_FLOW, REGION_EFFECT
 from dynamo_capture.foundation.errors import GraphBreak, UserRaise
-from dynamo_capture.graph.graph_builder import WrittenTensor, is_differentiable, with_grad
+from dynamo_capture.graph.graph_builder import WrittenTensor
 from dynamo_capture.graph.region_body import Body
 from dynamo_capture.semantics.random_numbers.drawing import outside_only
 from dynamo_capture.semantics.regions.tracing import call_region, trace_body
@@ -18,7 +19,7 @@ from dynamo_capture.values import TensorMeta, TensorValue, Value, one_tensor
 from dynamo_capture.values.base import Context
 from dynamo_capture.values.structures import leaves_of, mapped_leaves
 from fx_interface.graph import EXPECTED_KEY
-from fx_interface.tensor_spec import SPEC_KEY, TensorSpec
+from fx_interface.tensor_spec import SPEC_KEY, TensorSpec, is_differentiable, with_grad
 
 
 class Steered(Body):
@@ -41,11 +42,11 @@ class Steered(Body):
             result = outside_only(tx, run, self.what)
         except UserRaise as raised:
             what = raised.value.describe()
-            raise GraphBreak("CAP248", f"{self.what} raises {what}") from None
+            raise GraphBreak(CONTROL_FLOW, f"{self.what} raises {what}") from None
         if self.leaves or any(place in self.parameters for place in self._written):
-            raise GraphBreak("CAP242", f"{self.what} writes to a tensor of its surroundings")
+            raise GraphBreak(REGION_EFFECT, f"{self.what} writes to a tensor of its surroundings")
         if any(_checks(node) for node in self.graph.nodes):
-            raise GraphBreak("CAP248", f"{self.what} makes sure of a number from data, for itself alone")
+            raise GraphBreak(CONTROL_FLOW, f"{self.what} makes sure of a number from data, for itself alone")
         return result
 
     def __init__(self, parent: Any, what: str) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from dynamo_capture.foundation.break_kinds import OTHER_INTERPRETER, REGION_EFFECT, TENSOR_MEMORY
 from dynamo_capture.foundation.errors import DataDependent, GraphBreak, NotConstant, UserRaise
 from dynamo_capture.foundation.known_objects import items_in_order
 from dynamo_capture.frames.frame import break_of
@@ -31,9 +32,9 @@ def trace_body(
     backward: what that would raise it raises later, if it runs at all.
     """
     if tx.tensors.modes and not body.asks_modes:
-        raise GraphBreak("CAP239", f"{body.what} is called in a TorchFunctionMode")
+        raise GraphBreak(OTHER_INTERPRETER, f"{body.what} is called in a TorchFunctionMode")
     if tx.tensors.emptied:
-        raise GraphBreak("CAP204", f"{body.what} is called after a storage was emptied")
+        raise GraphBreak(TENSOR_MEMORY, f"{body.what} is called after a storage was emptied")
     _forget_restored(tx)
     outer, modes, blocks = tx.output, switches(), list(tx.blocks)
     watched, first, logged = tx.effects.watching, len(tx.effects.touched), set(tx.effects.log)
@@ -45,14 +46,14 @@ def trace_body(
         raise _at_the_call(error, body.what) from None
     except UserRaise:
         if body.derives is not None:
-            raise GraphBreak("CAP242", f"{body.what} raises") from None
+            raise GraphBreak(REGION_EFFECT, f"{body.what} raises") from None
         if body.outside or body.draws:
-            raise GraphBreak("CAP242", f"{body.what} raises after it has changed tensors") from None
+            raise GraphBreak(REGION_EFFECT, f"{body.what} raises after it has changed tensors") from None
         raise
     finally:
         tx.output, tx.effects.watching = outer, watched
     if switches() != modes or tx.blocks != blocks:
-        raise GraphBreak("CAP242", f"{body.what} leaves torch in another mode")
+        raise GraphBreak(REGION_EFFECT, f"{body.what} leaves torch in another mode")
     if pure:
         touched = [value for value in tx.effects.touched[first:] if not _is_as_before(tx, value, logged)]
         _check_purity(body, first_outside(tx, touched, passed or [], generators))
@@ -107,12 +108,12 @@ def _is(value: Value, real: Any) -> bool:
 
 def _check_purity(body: Body, changed: Any) -> None:
     if body.outside:
-        raise GraphBreak("CAP242", f"{body.what} writes to {body.outside[0].node.name}")
+        raise GraphBreak(REGION_EFFECT, f"{body.what} writes to {body.outside[0].node.name}")
     if changed is not None:
         what = "a global, a class or the outside world"
         if isinstance(changed, Value) and changed.python_type() is not type(None):
             what = changed.describe()
-        raise GraphBreak("CAP242", f"{body.what} changes {what}")
+        raise GraphBreak(REGION_EFFECT, f"{body.what} changes {what}")
 
 
 def _names_of_bodies(outer: GraphOutput, target: Callable[..., Any]) -> list[str]:

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from dynamo_capture.foundation.break_kinds import NOT_IN_PYTHON, SUBCLASS_TAKES_OVER
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.semantics.modes.modes import Block, switches
 from dynamo_capture.semantics.modes.torch_function_modes import (
@@ -65,7 +66,7 @@ def is_enabled(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Valu
 def without_override(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """``__torch_function__`` of classes that leave operations as they are: ``func, types, args, kwargs``."""
     if len(args) < 3 or kwargs:
-        raise GraphBreak("CAP230", "__torch_function__ is called with arguments that it may not take")
+        raise GraphBreak(NOT_IN_PYTHON, "__torch_function__ is called with arguments that it may not take")
     function, _, given = args[:3]
     options = tx.force(args[3]) if len(args) > 3 else DictValue({})
     named = options.all_entries(tx).values() if isinstance(options, DictValue) else []
@@ -85,14 +86,14 @@ def has_torch_function(tx: Context, args: list[Value], kwargs: dict[str, Value])
     if tx.tensors.modes:
         return Const(True)
     if not tx.tensors.disabled and tx.tensors.overriding([tx.force(value) for value in args]):
-        raise GraphBreak("CAP238", "a function of torch looks for __torch_function__ by itself")
+        raise GraphBreak(SUBCLASS_TAKES_OVER, "a function of torch looks for __torch_function__ by itself")
     return Const(False)
 
 
 @handles(torch.overrides.handle_torch_function)
 def handle_torch_function(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     if not tx.tensors.modes:
-        raise GraphBreak("CAP238", "__torch_function__ of a user's class is called")
+        raise GraphBreak(SUBCLASS_TAKES_OVER, "__torch_function__ of a user's class is called")
     public, relevant, *given = args
     options = DictValue({name: [Const(name), value] for name, value in kwargs.items()})
     classes = classes_of(tx, tx.force(relevant).unpack(tx))

@@ -13,6 +13,12 @@ from typing import Any
 import torch
 from torch._ops import OpOverload
 
+from dynamo_capture.foundation.break_kinds import (
+    COMMUNICATION,
+    DISPATCH_IN_PYTHON,
+    OBJECT_OPERATION,
+    UNTRACEABLE,
+)
 from dynamo_capture.foundation.errors import DataDependent, GraphBreak, NotConstant, UserRaise
 from dynamo_capture.foundation.libraries.distributed_tensors import is_distributed
 from dynamo_capture.semantics.tensor_subclasses.distributed import is_of_inference, is_torchs_to_do, value_of
@@ -54,7 +60,9 @@ class TakenApart:
         before = [(fake, fake.requires_grad, fake.is_leaf) for fake in _with_bases([given, options])]
         found = self.run_on_stand_ins(function, given, options)
         if any([fake.requires_grad, fake.is_leaf] != known for fake, *known in before):
-            raise GraphBreak("CAP249", f"{function.__name__} changes what autograd knows of its argument")
+            raise GraphBreak(
+                DISPATCH_IN_PYTHON, f"{function.__name__} changes what autograd knows of its argument"
+            )
         return found
 
     def run_on_stand_ins(self, function: Callable[..., Any], args: Any, kwargs: Mapping[str, Any]) -> Value:
@@ -67,7 +75,9 @@ class TakenApart:
             if error is self._mistake:
                 raise
             if isinstance(error, UserRaise) and _is_operator(function):
-                raise GraphBreak("CAP210", f"{function.__name__} raises where the class dispatches") from None
+                raise GraphBreak(
+                    OBJECT_OPERATION, f"{function.__name__} raises where the class dispatches"
+                ) from None
             raise tx.tensors.failure(function, error) from None
         finally:
             inference.apart = before
@@ -106,7 +116,7 @@ class TakenApart:
                     return self._number(real)
                 if known is None:
                     raise GraphBreak(
-                        "CAP249", "torch makes a tensor of its own of one that dispatches in Python"
+                        DISPATCH_IN_PYTHON, "torch makes a tensor of its own of one that dispatches in Python"
                     )
                 if IS_PARAMETER in vars(real) and not isinstance(known, WrapperValue):
                     known.set_attr(self._tx, IS_PARAMETER, TRUE)  # the part of one is one
@@ -114,7 +124,7 @@ class TakenApart:
             case torch.SymInt():
                 return size_value(self._tx.env.simplify(real.node.value))
             case torch.SymBool() | torch.SymFloat():
-                raise GraphBreak("CAP206", "a number that depends on sizes reaches __torch_dispatch__")
+                raise GraphBreak(UNTRACEABLE, "a number that depends on sizes reaches __torch_dispatch__")
             case list():
                 return ListValue([self._value(item) for item in real])
             case tuple():
@@ -138,7 +148,7 @@ class TakenApart:
             self._note_writes(func, args, kwargs)
             return NotImplemented
         if func.namespace == "c10d":
-            raise GraphBreak("CAP256", f"{func} on parts of a distributed tensor")
+            raise GraphBreak(COMMUNICATION, f"{func} on parts of a distributed tensor")
         if func is _wrapped_collective():  # what waits for it when it is read is waited for at once
             func = torch.ops._c10d_functional.wait_tensor.default
         values = [_inside(self._tx, self._value(arg)) for arg in args]
@@ -180,7 +190,7 @@ class TakenApart:
         for cls in classes:
             if not isinstance(cls.__torch_dispatch__, types.MethodType):  # type: ignore[attr-defined]
                 raise GraphBreak(
-                    "CAP249", f"the __torch_dispatch__ of {cls.__name__} is not written in Python"
+                    DISPATCH_IN_PYTHON, f"the __torch_dispatch__ of {cls.__name__} is not written in Python"
                 )
             handler = Const(cls).get_attr(tx, "__torch_dispatch__")
             answer = tx.force(handler.call(tx, list(passed), {}))
@@ -188,12 +198,14 @@ class TakenApart:
                 if is_view(func) and isinstance(answer, WrapperValue) and isinstance(args[0], WrapperValue):
                     answer.root = args[0].root
                 return answer
-        raise GraphBreak("CAP249", f"no __torch_dispatch__ takes {func}")
+        raise GraphBreak(DISPATCH_IN_PYTHON, f"no __torch_dispatch__ takes {func}")
 
     def _note_writes(self, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
         """Torch counts what is written to an existing tensor, also where the class writes elsewhere."""
         if torch.Tag.inplace_view in func.tags:
-            raise GraphBreak("CAP249", f"{func} changes the form of a tensor that dispatches in Python")
+            raise GraphBreak(
+                DISPATCH_IN_PYTHON, f"{func} changes the form of a tensor that dispatches in Python"
+            )
         for tensor in written_by(func, args, kwargs):
             if any(isinstance(arg, (list, tuple)) and any(one is tensor for one in arg) for arg in args):
                 continue  # of those in a list torch does not count it
@@ -207,9 +219,9 @@ class TakenApart:
             return made if isinstance(answer, ListValue) else tuple(made)
         if isinstance(answer, TensorValue):
             if answer.meta.requires_grad and id(answer) not in self._fakes:
-                raise GraphBreak("CAP249", f"{func} gives a tensor that requires grad by itself")
+                raise GraphBreak(DISPATCH_IN_PYTHON, f"{func} gives a tensor that requires grad by itself")
         elif not isinstance(answer, Const):
-            raise GraphBreak("CAP249", f"{func} gives {answer.describe()}")
+            raise GraphBreak(DISPATCH_IN_PYTHON, f"{func} gives {answer.describe()}")
         return self.stand_in(answer)
 
 

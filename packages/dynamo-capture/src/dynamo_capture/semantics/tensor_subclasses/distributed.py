@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch._ops import OpOverload
 
+from dynamo_capture.foundation.break_kinds import DISPATCH_IN_PYTHON
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.foundation.libraries.distributed_tensors import (
     distributed_class,
@@ -44,10 +45,10 @@ def read_distributed(tx: Context, made: WrapperValue, real: Any, source: Source)
     attributes = InstanceDictSource(source)
     (tx.guards.present if IS_PARAMETER in vars(real) else tx.guards.absent)(attributes, IS_PARAMETER)
     if any(not isinstance(size, int) for size in made.meta.spec.sizes):
-        raise GraphBreak("CAP249", f"{source}, a distributed tensor of sizes that vary")
+        raise GraphBreak(DISPATCH_IN_PYTHON, f"{source}, a distributed tensor of sizes that vary")
     local = part_of(tx, real._local_tensor, AttrSource(source, "_local_tensor"))
     if type(local) is not TensorValue or local.meta.cls is not torch.Tensor:
-        raise GraphBreak("CAP249", f"{source}, a distributed tensor of {local.describe()}")
+        raise GraphBreak(DISPATCH_IN_PYTHON, f"{source}, a distributed tensor of {local.describe()}")
     made.attrs = {"_local_tensor": _of_fixed_sizes(tx, local), "_spec": Const(copy.copy(spec))}
     made.given = [Const(type(real))]
 
@@ -96,9 +97,9 @@ def is_torchs_to_do(func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str
     if not any(is_distributed(type(tensor)) for tensor in found):
         return False
     if torch.Tag.nondeterministic_seeded in func.tags:
-        raise GraphBreak("CAP249", f"{func} draws random numbers for a distributed tensor")
+        raise GraphBreak(DISPATCH_IN_PYTHON, f"{func} draws random numbers for a distributed tensor")
     if torch.Tag.inplace_view in func.tags:
-        raise GraphBreak("CAP249", f"{func} changes the form of a distributed tensor")
+        raise GraphBreak(DISPATCH_IN_PYTHON, f"{func} changes the form of a distributed tensor")
     return True
 
 

@@ -14,9 +14,9 @@ from typing import Any
 import torch
 from torch.fx import Node
 
+from dynamo_capture.foundation.break_kinds import DISPATCH_IN_PYTHON
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.foundation.libraries.distributed_tensors import gradient_spec, is_spec
-from dynamo_capture.graph.graph_builder import is_differentiable
 from dynamo_capture.graph.region_body import Body
 from dynamo_capture.runtime.subclass_parts import Form, Leaf, Parts, Position
 from dynamo_capture.semantics.regions.autograd_function import gradient_parameter, open_differentiable
@@ -37,6 +37,7 @@ from dynamo_capture.values import (
 from dynamo_capture.values.base import Context
 from dynamo_capture.values.tensors.wrapper import WrapperValue
 from fx_interface.python_runtime.quick_dataclasses import dataclass
+from fx_interface.tensor_spec import is_differentiable
 
 
 @dataclass(slots=True)
@@ -61,7 +62,7 @@ def plain_parts(value: Value, what: str) -> list[TensorValue]:
     assert isinstance(value, TensorValue)
     if type(value) is not WrapperValue:
         if not is_differentiable(value.meta.spec.dtype):
-            raise GraphBreak("CAP249", f"{what} holds a tensor of {value.meta.spec.dtype}")
+            raise GraphBreak(DISPATCH_IN_PYTHON, f"{what} holds a tensor of {value.meta.spec.dtype}")
         return [value]
     if value.plain is not None:
         return plain_parts(value.plain, what)
@@ -141,7 +142,7 @@ def _arriving_part(tx: Context, body: Body, part: Value) -> Value:
 def _form(tx: Context, body: Body, value: Value, leaves: list[TensorValue], owned: set[Node]) -> Form:
     """How a gradient is put together again; each of its ``leaves`` is to be a tensor of its own."""
     if not isinstance(value, WrapperValue) or value.source is not None:
-        raise GraphBreak("CAP249", f"{body.what} gives {value.describe()} for a gradient")
+        raise GraphBreak(DISPATCH_IN_PYTHON, f"{body.what} gives {value.describe()} for a gradient")
     attributes: dict[str, Any] = {}
     for name, part in (value.attrs or {}).items():
         part = tx.force(part)
@@ -149,7 +150,9 @@ def _form(tx: Context, body: Body, value: Value, leaves: list[TensorValue], owne
             attributes[name] = _form(tx, body, part, leaves, owned)
         elif isinstance(part, TensorValue):
             if not is_differentiable(part.meta.spec.dtype):
-                raise GraphBreak("CAP249", f"{body.what} gives a gradient that holds {part.meta.spec.dtype}")
+                raise GraphBreak(
+                    DISPATCH_IN_PYTHON, f"{body.what} gives a gradient that holds {part.meta.spec.dtype}"
+                )
             attributes[name] = Position(len(leaves))
             leaves.append(_owned(tx, part, owned))
         else:
@@ -208,7 +211,9 @@ def attached(
         for place, leaf in zip(places, leaves, strict=True):
             outer = forward.parent.use(place)
             if outer in pairs:
-                raise GraphBreak("CAP249", f"{body.what} gives two gradients for {value.describe()}")
+                raise GraphBreak(
+                    DISPATCH_IN_PYTHON, f"{body.what} gives two gradients for {value.describe()}"
+                )
             pairs[outer] = body.use(leaf.node)
     _come_first(forward, list(pairs))
     metas = [TensorMeta.of(value.meta.spec, True, False) for value in traced.shown]

@@ -14,6 +14,7 @@ import torch
 from torch._ops import OpOverload
 from torch.nested._internal.nested_tensor import NestedTensor
 
+from dynamo_capture.foundation.break_kinds import C_OBJECT_MADE, DISPATCH_IN_PYTHON, UNUSUAL_TENSOR
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.polyfills.torch import jagged
 from dynamo_capture.semantics.declared import register_loaded
@@ -73,7 +74,7 @@ def existing(tx: Context, real: Any, source: Source) -> NestedValue | None:
     ]
     offsets, lengths, cache = parts
     if type(rows) is not TensorValue or type(offsets) is not TensorValue:
-        raise GraphBreak("CAP216", f"{source} is a nested tensor of other than plain tensors")
+        raise GraphBreak(UNUSUAL_TENSOR, f"{source} is a nested tensor of other than plain tensors")
     return NestedValue(type(real), rows, offsets, lengths, ragged, cache, source, real)
 
 
@@ -85,7 +86,9 @@ def by_rows(tx: Context, call: Operation) -> Value | None:
     found = list(tensors_in(tx, [*call.args, *call.kwargs.values()]))
     if own is not None and torch.is_grad_enabled() and any(one.meta.requires_grad for one in found):
         if own is jagged.unpadded and len(call.args) < 3:
-            raise GraphBreak("CAP249", "a padded tensor is made nested, of a number of rows that data tell")
+            raise GraphBreak(
+                DISPATCH_IN_PYTHON, "a padded tensor is made nested, of a number of rows that data tell"
+            )
         return tx.inliner.call_function(Const(own), call.args, call.kwargs)
     if any(isinstance(one, NestedValue) for one in found):
         return ReachedOperators(tx, _dispatched).run(call.function, call.args, call.kwargs)
@@ -95,7 +98,7 @@ def by_rows(tx: Context, call: Operation) -> Value | None:
 def _dispatched(tx: Context, func: OpOverload, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """What torch's class makes of an operator that has reached it."""
     if func._schema.is_mutable:
-        raise GraphBreak("CAP249", f"{func} writes to a nested tensor")
+        raise GraphBreak(DISPATCH_IN_PYTHON, f"{func} writes to a nested tensor")
     if func in (torch.ops.aten._nested_get_values.default, torch.ops.aten.values.default):
         owner = args[0]
         assert isinstance(owner, NestedValue)
@@ -107,7 +110,7 @@ def _dispatched(tx: Context, func: OpOverload, args: list[Value], kwargs: dict[s
         return Const(found).call(tx, args, kwargs)
     if torch.Tag.pointwise in func.tags:
         return _of_each_element(tx, func, args, kwargs)
-    raise GraphBreak("CAP249", f"{func} on a nested tensor")
+    raise GraphBreak(DISPATCH_IN_PYTHON, f"{func} on a nested tensor")
 
 
 def _copied(tx: Context, func: OpOverload, owner: Value, kwargs: dict[str, Value]) -> Value:
@@ -115,7 +118,7 @@ def _copied(tx: Context, func: OpOverload, owner: Value, kwargs: dict[str, Value
     assert isinstance(owner, NestedValue)
     device = kwargs.get("device", NONE)
     if not is_none(device) and torch.device(tx.constant(device)) != owner.rows.meta.spec.device:
-        raise GraphBreak("CAP249", "a nested tensor is moved to another device")
+        raise GraphBreak(DISPATCH_IN_PYTHON, "a nested tensor is moved to another device")
     options = {name: value for name, value in kwargs.items() if name != "layout"}
     rows = tx.tensors.call_function(func, [owner.rows], options)
     return new_nested(tx, rows, owner.offsets, owner.lengths, Const(owner.ragged), owner.cache)
@@ -127,9 +130,9 @@ def _of_each_element(tx: Context, func: OpOverload, args: list[Value], kwargs: d
     tensors = tensors_of(args)
     for other in more:
         if other.ragged != first.ragged or not tx.operators.same(other.origin, first.origin):
-            raise GraphBreak("CAP249", f"{func} of nested tensors whose rows begin elsewhere")
+            raise GraphBreak(DISPATCH_IN_PYTHON, f"{func} of nested tensors whose rows begin elsewhere")
     if len(tensors) > 2:
-        raise GraphBreak("CAP249", f"{func} on nested tensors")
+        raise GraphBreak(DISPATCH_IN_PYTHON, f"{func} on nested tensors")
     most = first.rows.meta.spec.rank - 1
     given = [arg.rows if isinstance(arg, NestedValue) else _beside(tx, func, arg, most) for arg in args]
     found = tx.tensors.call_function(func, given, kwargs)
@@ -141,7 +144,9 @@ def _beside(tx: Context, func: OpOverload, arg: Value, most: int) -> Value:
     while isinstance(arg, TensorValue) and arg.meta.spec.rank and arg.meta.spec.sizes[0] == 1:
         arg = arg.call_method(tx, "squeeze", [Const(0)], {})
     if isinstance(arg, TensorValue) and arg.meta.spec.rank > most:
-        raise GraphBreak("CAP249", f"{func} of a nested tensor and one of {arg.meta.spec.rank} dimensions")
+        raise GraphBreak(
+            DISPATCH_IN_PYTHON, f"{func} of a nested tensor and one of {arg.meta.spec.rank} dimensions"
+        )
     return arg
 
 
@@ -170,7 +175,7 @@ def _form(tx: Context, owner: NestedValue, name: str, args: list[Value], kwargs:
     if name in ("dim", "ndimension"):
         return Const(len(sizes))
     if name != "size":
-        raise GraphBreak("CAP249", f"{name}() of a nested tensor")
+        raise GraphBreak(DISPATCH_IN_PYTHON, f"{name}() of a nested tensor")
     dim = args[0] if args else kwargs.get("dim", NONE)
     if is_none(dim):
         return TupleValue(sizes, torch.Size)
@@ -206,7 +211,7 @@ def attribute(tx: Context, owner: TensorValue, name: str) -> Value | None:
             source = TensorAttributeSource(owner.source, "requires_grad")
             return tx.wrap(source.step(owner.real), source)
         case "_strides" | "data" | "grad" | "_base" | "T" | "mT" | "H" | "mH":
-            raise GraphBreak("CAP249", f"{name} of a nested tensor")
+            raise GraphBreak(DISPATCH_IN_PYTHON, f"{name} of a nested tensor")
         case _ if name in _BY_ROWS:
             return owner.rows.get_attr(tx, name)
     return None
@@ -215,7 +220,7 @@ def attribute(tx: Context, owner: TensorValue, name: str) -> Value | None:
 def set_attribute(tx: Context, owner: TensorValue, name: str, value: Value) -> bool:
     """``nested.name = value`` ends the graph."""
     if isinstance(owner, NestedValue):
-        raise GraphBreak("CAP249", f"the attribute {name!r} of a nested tensor is set")
+        raise GraphBreak(DISPATCH_IN_PYTHON, f"the attribute {name!r} of a nested tensor is set")
     return False
 
 
@@ -234,11 +239,11 @@ def new_nested(
     rows, offsets, lengths, cache = (tx.force(value) for value in (rows, offsets, lengths, cache))
     is_plain = type(rows) is TensorValue and type(offsets) is TensorValue
     if not is_plain or not (is_none(lengths) or type(lengths) is TensorValue):
-        raise GraphBreak("CAP233", "a nested tensor is made of other than plain tensors")
+        raise GraphBreak(C_OBJECT_MADE, "a nested tensor is made of other than plain tensors")
     assert isinstance(rows, TensorValue)
     assert isinstance(offsets, TensorValue)
     if offsets.meta.spec.rank != 1 or offsets.meta.spec.device != rows.meta.spec.device:
-        raise GraphBreak("CAP233", "a nested tensor is made with offsets of another form or device")
+        raise GraphBreak(C_OBJECT_MADE, "a nested tensor is made with offsets of another form or device")
     if not isinstance(cache, DictValue) or not cache.length(tx):
         cache = DictValue({})
     place = 1 if ragged is None else tx.constant(ragged)

@@ -14,6 +14,7 @@ from torch._C import DispatchKey, DispatchKeySet
 from torch._ops import OpOverload
 from torch.nested._internal.nested_int import NestedIntNode
 
+from dynamo_capture.foundation.break_kinds import DISPATCH_IN_PYTHON, UNTRACEABLE
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.shapes import SpecTensor
 from dynamo_capture.shapes.spec_tensor import all_keys
@@ -43,7 +44,7 @@ class _StandIn(torch.Tensor):
     def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:  # type: ignore[override]
         if func in _FORM:
             return _FORM[func](args[0].sizes_)
-        raise GraphBreak("CAP249", f"{func} on a nested tensor, behind another operator")
+        raise GraphBreak(DISPATCH_IN_PYTHON, f"{func} on a nested tensor, behind another operator")
 
 
 class Ragged:
@@ -153,13 +154,13 @@ class ReachedOperators(DispatchMode):
                 if known is None and isinstance(real, SpecTensor) and isinstance(real.origin, Value):
                     known = real.origin
                 if known is None:
-                    raise GraphBreak("CAP249", "torch makes a tensor of its own of a nested one")
+                    raise GraphBreak(DISPATCH_IN_PYTHON, "torch makes a tensor of its own of a nested one")
                 return known
             case torch.SymInt():
                 found: Value = self._tx.tensors.ragged.value(real)
                 return found
             case torch.SymBool() | torch.SymFloat():
-                raise GraphBreak("CAP206", "a number that depends on sizes reaches a nested tensor")
+                raise GraphBreak(UNTRACEABLE, "a number that depends on sizes reaches a nested tensor")
             case list():
                 return ListValue([self._value(item) for item in real])
             case tuple():

@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from dynamo_capture.foundation.break_kinds import DISPATCH_IN_PYTHON, OTHER_INTERPRETER, SUBCLASS_TAKES_OVER
 from dynamo_capture.foundation.class_members import has_member
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.semantics.modes.torch_function_modes import (
@@ -109,7 +110,7 @@ def _check_operator(tx: Context, function: Callable[..., Any], args: list[Value]
         known = tx.force(value)
         if type(known) is Const and _is_asked_itself(known.value):
             raise GraphBreak(
-                "CAP238", f"{known.describe()} is an operand, and is asked for __torch_function__"
+                SUBCLASS_TAKES_OVER, f"{known.describe()} is an operand, and is asked for __torch_function__"
             )
         check_special(tx, known, *names)
 
@@ -176,21 +177,23 @@ def attribute_by_class(tx: Context, owner: TensorValue, name: str) -> Value | No
 def check_setting(tx: Context, owner: TensorValue, name: str, value: Value) -> bool:
     """``tensor.name = value`` ends the graph where a mode or the tensor's class would be asked."""
     if tx.tensors.modes and isinstance(_in_tensor(name), (property, types.GetSetDescriptorType)):
-        raise GraphBreak("CAP239", f"the attribute {name!r} of a tensor is set in a TorchFunctionMode")
+        raise GraphBreak(
+            OTHER_INTERPRETER, f"the attribute {name!r} of a tensor is set in a TorchFunctionMode"
+        )
     is_wrapper = type(owner) is WrapperValue
     if (
         not is_wrapper
         and owner.meta.cls not in PLAIN_CLASSES
         and (hasattr(torch.Tensor, name) or is_own(tx, owner.meta.cls, name))
     ):
-        raise GraphBreak("CAP238", f"the attribute {name!r} of a tensor subclass is set")
+        raise GraphBreak(SUBCLASS_TAKES_OVER, f"the attribute {name!r} of a tensor subclass is set")
     return False
 
 
 def as_class(tx: Context, owner: TensorValue, cls: type, *, followed: bool = True) -> TensorValue:
     """Another tensor, of that class, with the same memory and history, or none."""
     if dispatches(cls):
-        raise GraphBreak("CAP249", f"a tensor is made a {cls.__name__}, which dispatches in Python")
+        raise GraphBreak(DISPATCH_IN_PYTHON, f"a tensor is made a {cls.__name__}, which dispatches in Python")
     alias = _alias(tx, owner, torch.ops.aten.alias.default if followed else torch.ops.aten.detach.default)
     meta = alias.meta
     made = TensorValue(
@@ -251,7 +254,7 @@ def _overridden(
         answer = tx.force(override.call(tx, list(passed), {}))
         if not answer.stands_for(NotImplemented):
             return answer
-    raise GraphBreak("CAP238", "no __torch_function__ takes the operation")
+    raise GraphBreak(SUBCLASS_TAKES_OVER, "no __torch_function__ takes the operation")
 
 
 def _is_asked_itself(operand: Any) -> bool:

@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from dynamo_capture.foundation.break_kinds import SUBCLASS_TAKES_OVER
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.semantics.attributes.lookup import ABSENT
 from dynamo_capture.semantics.modes.torch_function_modes import (
@@ -90,7 +91,7 @@ class Given:
             return reached
         except Exception as error:
             what = "on a tensor subclass" if mode is None else "in a TorchFunctionMode"
-            raise GraphBreak("CAP238", f"a call {what} fails: {error}") from None
+            raise GraphBreak(SUBCLASS_TAKES_OVER, f"a call {what} fails: {error}") from None
         return None
 
     def _real(self, value: Value) -> Any:
@@ -113,7 +114,7 @@ class Given:
                 return self._tx.constant(value)
             case SymValue() | RaggedSize():
                 return self._stands(int("1000003"), value)
-        raise GraphBreak("CAP238", f"{value.describe()} is passed along with a tensor subclass")
+        raise GraphBreak(SUBCLASS_TAKES_OVER, f"{value.describe()} is passed along with a tensor subclass")
 
     def _stands(self, made: Any, value: Value) -> Any:
         self._kept.append(made)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from dynamo_capture.foundation.break_kinds import DISPATCH_IN_PYTHON
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.foundation.libraries.distributed_tensors import is_distributed
 from dynamo_capture.graph.region_body import Body
@@ -64,7 +65,9 @@ class Stretch:
         tx, apart = self._tx, self._apart
         follows = any(tensor in self for tensor in tensors)
         if follows and isinstance(tx.output, Body):
-            raise GraphBreak("CAP249", f"{name} on what tensors that dispatch in Python gave, in a region")
+            raise GraphBreak(
+                DISPATCH_IN_PYTHON, f"{name} on what tensors that dispatch in Python gave, in a region"
+            )
         self._check_known(name, tensors)
         result, found, drew, writes = self._forward(function, name, args, kwargs)
         shown = any(self._shares(value) for value in found)
@@ -79,7 +82,9 @@ class Stretch:
                 carriers = attached(tx, traced, list(trained.values()))
                 return _replaced(tx, result, dict(zip(map(id, found), carriers, strict=True)))
         if drew or isinstance(tx.output, Body):
-            raise GraphBreak("CAP249", f"{name} on tensors that dispatch in Python draws, or is in a region")
+            raise GraphBreak(
+                DISPATCH_IN_PYTHON, f"{name} on tensors that dispatch in Python draws, or is in a region"
+            )
         self._check_computed(name, list(trained.values()), found)
         self._trained.update(trained)
         made = _replaced(tx, result, {id(value): self._member(value) for value in found})
@@ -102,7 +107,9 @@ class Stretch:
         found = [value for value in _tensors(tx, result) if self._apart.stand_in(value).requires_grad]
         for value in found:
             if value not in self and not _is_new(value, serial, last, self._shares(value)):
-                raise GraphBreak("CAP249", f"{name} on tensors that dispatch in Python gives an existing one")
+                raise GraphBreak(
+                    DISPATCH_IN_PYTHON, f"{name} on tensors that dispatch in Python gives an existing one"
+                )
         return result, found, drew, len(output.overwritten) > written
 
     def _shares(self, value: TensorValue) -> bool:
@@ -120,14 +127,16 @@ class Stretch:
         """What autograd knows of the tensors has not changed behind the stand-ins."""
         for tensor in tensors:
             if self._apart.stand_in(tensor).requires_grad is not tensor.meta.requires_grad:
-                raise GraphBreak("CAP249", f"{name} on {tensor.describe()} that has come to require grad")
+                raise GraphBreak(
+                    DISPATCH_IN_PYTHON, f"{name} on {tensor.describe()} that has come to require grad"
+                )
 
     def _check_computed(self, name: str, trained: list[TensorValue], found: list[TensorValue]) -> None:
         """Gradients of tensors that the graph itself computes stay in the graph, which knows plain ones only."""
         computed = [value for value in trained if value.source is None]
         if computed and not traced_gradients(self._tx, self._apart, name, computed, found).are_plain:
             raise GraphBreak(
-                "CAP249", f"{name} gives a plain tensor that is computed here a gradient of a class"
+                DISPATCH_IN_PYTHON, f"{name} gives a plain tensor that is computed here a gradient of a class"
             )
 
     def _member(self, value: TensorValue) -> WrapperValue:
@@ -200,12 +209,16 @@ class Stretch:
         for value in [*inputs, *self._members.values()]:
             for part in _memory(value):
                 if id(part) in memory or (value not in self and id(part) in self._written):
-                    raise GraphBreak("CAP249", f"{value.describe()} is written to, and gradients need it")
+                    raise GraphBreak(
+                        DISPATCH_IN_PYTHON, f"{value.describe()} is written to, and gradients need it"
+                    )
         entries = tx.effects.log.values()
         changed = {id(entry[1]) for entry in entries if entry[0] == "tensor_attr"}
         changed |= {id(value) for entry in entries if entry[0] == "call" for value in entry[2]}
         if any(id(value) in changed for value in inputs):
-            raise GraphBreak("CAP249", "a tensor that gradients need is changed by what its class does")
+            raise GraphBreak(
+                DISPATCH_IN_PYTHON, "a tensor that gradients need is changed by what its class does"
+            )
 
     def _check_views(self, results: list[WrapperValue], inputs: list[Value]) -> None:
         """Autograd takes what is written to a view for written to its base: no two of these may outlive the graph."""
@@ -215,7 +228,8 @@ class Stretch:
             base = fake._base if fake._is_view() else fake
             if id(base) in known:
                 raise GraphBreak(
-                    "CAP249", f"{value.describe()}, a view of another tensor, outlives the graph with it"
+                    DISPATCH_IN_PYTHON,
+                    f"{value.describe()}, a view of another tensor, outlives the graph with it",
                 )
             known.add(id(base))
 

@@ -10,6 +10,7 @@ import torch
 from torch._ops import OpOverload
 
 import fx_guards
+from dynamo_capture.foundation.break_kinds import DISPATCH_IN_PYTHON, SUBCLASS_TAKES_OVER
 from dynamo_capture.foundation.class_members import has_member
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.foundation.libraries.distributed_tensors import is_distributed, is_waiting
@@ -42,7 +43,7 @@ def existing(tx: Context, real: torch.Tensor, source: Source) -> WrapperValue | 
         return None
     refusal = _refusal(real)
     if refusal is not None:
-        raise GraphBreak("CAP249", f"{source}, a {kind.__name__}, {refusal}")
+        raise GraphBreak(DISPATCH_IN_PYTHON, f"{source}, a {kind.__name__}, {refusal}")
     for name in _IN_DISPATCH:
         tx.attributes.in_class(kind, name)
     sizes, strides, dynamic = tx.policy.sizes_of(tx, real, source)
@@ -102,11 +103,13 @@ def _taken_apart(
 ) -> Value:
     name = getattr(function, "__name__", "an operation")
     if torch.is_autocast_enabled("cpu") or torch.is_autocast_enabled("cuda"):
-        raise GraphBreak("CAP249", f"{name} on a tensor that dispatches in Python under autocast")
+        raise GraphBreak(DISPATCH_IN_PYTHON, f"{name} on a tensor that dispatches in Python under autocast")
     output = tx.output
     while isinstance(output, Body) and not tx.tensors.below:
         if not output.may_dispatch:  # it may be differentiated, one level too low
-            raise GraphBreak("CAP249", f"{name} on a tensor that dispatches in Python inside of a region")
+            raise GraphBreak(
+                DISPATCH_IN_PYTHON, f"{name} on a tensor that dispatches in Python inside of a region"
+            )
         output.once = True
         output = output.parent
     followed = torch.is_grad_enabled() and any(tensor.meta.requires_grad for tensor in tensors)
@@ -136,7 +139,7 @@ def attribute(tx: Context, owner: TensorValue, name: str) -> Value | None:
     if type(owner) is not WrapperValue or name in (owner.attrs or ()):
         return None
     if name in _FORBIDDEN:
-        raise GraphBreak("CAP249", f"{name} of a tensor that dispatches in Python")
+        raise GraphBreak(DISPATCH_IN_PYTHON, f"{name} of a tensor that dispatches in Python")
     if is_distributed(owner.meta.cls):
         answer = property_of(tx, owner, name)
         if answer is not None:
@@ -146,7 +149,9 @@ def attribute(tx: Context, owner: TensorValue, name: str) -> Value | None:
     if not hasattr(torch.Tensor, name):
         fallback = tx.attributes.in_class(owner.meta.cls, "__getattr__")
         if fallback is not ABSENT:
-            raise GraphBreak("CAP249", f"__getattr__ of {owner.meta.cls.__name__}, a class of tensors")
+            raise GraphBreak(
+                DISPATCH_IN_PYTHON, f"__getattr__ of {owner.meta.cls.__name__}, a class of tensors"
+            )
     return None
 
 
@@ -174,7 +179,7 @@ def set_attribute(tx: Context, owner: TensorValue, name: str, value: Value) -> b
     if isinstance(setter, types.FunctionType) or (has_member(type(found), "__set__") and not is_slot):
         if hasattr(torch.Tensor, name) and not isinstance(setter, types.FunctionType):
             return False
-        raise GraphBreak("CAP238", f"the attribute {name!r} of a tensor subclass is set")
+        raise GraphBreak(SUBCLASS_TAKES_OVER, f"the attribute {name!r} of a tensor subclass is set")
     if owner.attrs is None:
         owner.attrs = {}
     owner.attrs[name] = value

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 import fx_guards
+from dynamo_capture.foundation.break_kinds import AUTOGRAD_STATE, DESCRIPTOR, HOOKED_TENSOR, OBJECT_OPERATION
 from dynamo_capture.foundation.class_members import has_member
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.foundation.per_class import once_per_class
@@ -79,7 +80,7 @@ def attribute(tx: Context, owner: TensorValue, name: str) -> Value:
         case "__class__":
             return Const(owner.meta.cls)
         case "__dict__":
-            raise GraphBreak("CAP214", "the dictionary of a tensor is asked for")
+            raise GraphBreak(DESCRIPTOR, "the dictionary of a tensor is asked for")
         case "grad":
             return _grad(tx, owner)
         case "grad_fn" | "_grad_fn" if not owner.meta.requires_grad or _is_leaf(tx, owner):
@@ -88,10 +89,10 @@ def attribute(tx: Context, owner: TensorValue, name: str) -> Value:
             # The node is to be the operation's, not that of a graph that holds it.
             made_here = owner.real is None and name in ("grad_fn", "_grad_fn", "output_nr")
             raise GraphBreak(
-                "CAP208", f"the autograd state {name!r} of a tensor is asked for", as_written=made_here
+                AUTOGRAD_STATE, f"the autograd state {name!r} of a tensor is asked for", as_written=made_here
             )
         case "_backward_hooks" | "_post_accumulate_grad_hooks" if tx.effects.hooks:
-            raise GraphBreak("CAP205", "a tensor's hooks are asked for after one was registered")
+            raise GraphBreak(HOOKED_TENSOR, "a tensor's hooks are asked for after one was registered")
         case "retains_grad" | "_backward_hooks" if owner.real is not None and owner.source is not None:
             source = _fact(tx, owner, name)
             return tx.wrap(source.step(owner.real), source)
@@ -152,7 +153,7 @@ def check_special(tx: Context, value: Value, *names: str) -> None:
         return
     for name in names:
         if is_own(tx, cls, name) or reads_own(tx, cls, name):
-            raise GraphBreak("CAP210", f"{name} of {cls.__name__}, a class of tensors")
+            raise GraphBreak(OBJECT_OPERATION, f"{name} of {cls.__name__}, a class of tensors")
 
 
 def own_attribute(tx: Context, owner: TensorValue, name: str) -> Value:
@@ -172,13 +173,13 @@ def own_attribute(tx: Context, owner: TensorValue, name: str) -> Value:
     if isinstance(found, types.MemberDescriptorType):
         return _slot(tx, owner, name, found)
     if has_member(type(found), "__set__"):
-        raise GraphBreak("CAP214", f"the descriptor {name} of a tensor subclass")
+        raise GraphBreak(DESCRIPTOR, f"the descriptor {name} of a tensor subclass")
     return Const(cls).get_attr(tx, name)
 
 
 def _slot(tx: Context, owner: TensorValue, name: str, found: types.MemberDescriptorType) -> Value:
     if owner.real is None or owner.source is None:
-        raise GraphBreak("CAP214", f"the slot {name} of a tensor subclass")
+        raise GraphBreak(DESCRIPTOR, f"the slot {name} of a tensor subclass")
     try:
         real = found.__get__(owner.real)
     except AttributeError:
@@ -191,7 +192,9 @@ def _instance_attribute(tx: Context, owner: TensorValue, name: str) -> Value:
     if owner.real is not None and owner.source is not None:
         space = tx.wrapping.value_of(vars(owner.real))
         if space is not None and tx.effects.has_changed(space):
-            raise GraphBreak("CAP214", "an attribute of a tensor is read, whose dictionary has been changed")
+            raise GraphBreak(
+                DESCRIPTOR, "an attribute of a tensor is read, whose dictionary has been changed"
+            )
         if name in vars(owner.real):
             return tx.wrap(vars(owner.real)[name], ItemSource(InstanceDictSource(owner.source), name))
         tx.guards.absent(InstanceDictSource(owner.source), name)
@@ -208,7 +211,7 @@ def _grad(tx: Context, owner: TensorValue) -> Value:
     if owner.real is None or owner.source is None:
         if not owner.meta.requires_grad or _is_leaf(tx, owner):
             return NONE
-        raise GraphBreak("CAP208", "`grad` of an intermediate tensor is asked for")
+        raise GraphBreak(AUTOGRAD_STATE, "`grad` of an intermediate tensor is asked for")
     return tx.wrap(owner.real.grad, plain_attribute(tx, owner.source, "grad"))
 
 
@@ -224,7 +227,7 @@ def set_attribute(tx: Context, owner: TensorValue, name: str, value: Value) -> N
         return
     is_grad = name == "grad" and _is_leaf(tx, owner) and _may_be_grad(owner, tx.force(value))
     if not is_grad and has_member(owner.meta.cls, name):
-        raise GraphBreak("CAP208", f"the attribute {name!r} of a tensor is set")
+        raise GraphBreak(AUTOGRAD_STATE, f"the attribute {name!r} of a tensor is set")
     if owner.attrs is None:
         owner.attrs = {}
     owner.attrs[name] = value

@@ -17,6 +17,7 @@ import torch
 from torch.fx import Node
 from torch.fx.node import map_arg
 
+from dynamo_capture.foundation.break_kinds import RUNS_AUTOGRAD
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.semantics.tensors.attributes import plain_attribute
 from dynamo_capture.shapes import SpecTensor
@@ -60,7 +61,7 @@ def grad(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
 
 
 def _refused(what: str) -> GraphBreak:
-    return GraphBreak("CAP203", what)
+    return GraphBreak(RUNS_AUTOGRAD, what)
 
 
 def _tensors(tx: Context, value: Value, name: str) -> list[TensorValue]:

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 
 import torch
 
+from dynamo_capture.foundation.break_kinds import HOOKED_TENSOR
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.semantics.tensors.methods import method
 from dynamo_capture.values import TensorValue, Value
@@ -26,7 +27,7 @@ def _register(name: str) -> None:
         tx: Context, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]
     ) -> Value | None:
         if len(args) != 1 or kwargs or owner.meta.cls not in PLAIN_CLASSES:
-            raise GraphBreak("CAP205", f"a hook is registered on {owner.describe()}")
+            raise GraphBreak(HOOKED_TENSOR, f"a hook is registered on {owner.describe()}")
         tx.fold(lambda: getattr(torch.Tensor, name)(_alike(tx, owner), len))
         handle = HookHandle(name, owner, args[0])
         tx.effects.hooked(handle)
@@ -53,4 +54,4 @@ def check_not_hooked(tx: Context, changed: Iterable[TensorValue] | None) -> None
         return
     memories = None if changed is None else {id(tensor.memory) for tensor in changed}
     if memories is None or any(id(handle.tensor.memory) in memories for handle in handles):
-        raise GraphBreak("CAP205", "a tensor is changed after a hook was registered on it")
+        raise GraphBreak(HOOKED_TENSOR, "a tensor is changed after a hook was registered on it")

@@ -10,8 +10,8 @@ import torch
 from torch.nn.parameter import is_lazy
 
 import fx_guards
+from dynamo_capture.foundation.break_kinds import UNUSUAL_TENSOR
 from dynamo_capture.foundation.errors import GraphBreak
-from dynamo_capture.graph.graph_builder import with_grad
 from dynamo_capture.semantics.tensors.attributes import redefines
 from dynamo_capture.semantics.tensors.content import small_buffers
 from dynamo_capture.semantics.tensors.torchs_members import overrides
@@ -21,7 +21,7 @@ from dynamo_capture.values import TensorMeta, TensorValue
 from dynamo_capture.values.base import Context
 from fx_interface.signature import InputKind
 from fx_interface.source import ItemSource, Source
-from fx_interface.tensor_spec import TensorSpec
+from fx_interface.tensor_spec import TensorSpec, with_grad
 from fx_interface.torch_internals.tensor_extents import torchs_own
 
 _NOT_IN_NAMES = re.compile(r"\W")
@@ -78,7 +78,7 @@ class Inputs:
         layout = torchs_own(real, "layout")
         if is_torchs or is_lazy(real) or layout is not torch.strided:
             raise GraphBreak(
-                "CAP216", f"{source} is a tensor of the type {kind.__name__} and layout {layout}"
+                UNUSUAL_TENSOR, f"{source} is a tensor of the type {kind.__name__} and layout {layout}"
             )
         self._tx.attributes.in_class(kind, "__torch_function__")
         if not overrides(kind) and not redefines(kind):
@@ -90,25 +90,25 @@ class Inputs:
         """An existing tensor as an input of the graph."""
         kind = type(real)
         if torch._is_functional_tensor(real):
-            raise GraphBreak("CAP216", f"{source} is a tensor that torch's functionalization wraps")
+            raise GraphBreak(UNUSUAL_TENSOR, f"{source} is a tensor that torch's functionalization wraps")
         if kind not in (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer):
             with torch._C.DisableTorchFunctionSubclass():
                 return self._of_subclass(real, source)
         if real.layout is not torch.strided:
             raise GraphBreak(
-                "CAP216", f"{source} is a tensor of the type {kind.__name__} and layout {real.layout}"
+                UNUSUAL_TENSOR, f"{source} is a tensor of the type {kind.__name__} and layout {real.layout}"
             )
         if real.is_nested:
-            raise GraphBreak("CAP216", f"{source} is a nested tensor without a layout of rows")
+            raise GraphBreak(UNUSUAL_TENSOR, f"{source} is a nested tensor without a layout of rows")
         return self._input(real, source, source, real)
 
     def _input(self, real: torch.Tensor, source: Source, passed: Source, plain: torch.Tensor) -> TensorValue:
         """``passed`` leads to ``plain``, what the graph takes for ``real``."""
         tx, kind = self._tx, type(real)
         if torch._C._functorch.is_functorch_wrapped_tensor(real) or plain.is_quantized:
-            raise GraphBreak("CAP216", f"{source} is a wrapped or quantized tensor")
+            raise GraphBreak(UNUSUAL_TENSOR, f"{source} is a wrapped or quantized tensor")
         if plain._is_zerotensor():
-            raise GraphBreak("CAP216", f"{source} is a tensor of zeros without memory")
+            raise GraphBreak(UNUSUAL_TENSOR, f"{source} is a tensor of zeros without memory")
         sizes, strides, dynamic = tx.policy.sizes_of(tx, real, source)
         spec, requires_grad = TensorSpec(sizes, strides, plain.dtype, plain.device), plain.requires_grad
         is_leaf = _is_leaf(real, source) if plain is real else torchs_own(real, "is_leaf")
@@ -132,7 +132,7 @@ def _is_leaf(real: torch.Tensor, source: Source) -> bool:
     try:
         return real.is_leaf
     except RuntimeError as error:  # a view that ``unbind`` gave, whose base was written to since
-        raise GraphBreak("CAP216", f"{source} is a view that autograd refuses: {error}") from None
+        raise GraphBreak(UNUSUAL_TENSOR, f"{source} is a view that autograd refuses: {error}") from None
 
 
 _MACHINERY = ("_subclasses", "distributed", "masked", "nested", "nn", "sparse", "utils")

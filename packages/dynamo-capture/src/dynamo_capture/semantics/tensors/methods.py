@@ -6,8 +6,14 @@ from collections.abc import Callable
 
 import torch
 
+from dynamo_capture.foundation.break_kinds import (
+    AUTOGRAD_STATE,
+    CONTENT_DECIDES,
+    DESCRIPTOR,
+    NOT_IN_PYTHON,
+    TENSOR_MEMORY,
+)
 from dynamo_capture.foundation.errors import GraphBreak
-from dynamo_capture.graph.graph_builder import is_differentiable, with_grad
 from dynamo_capture.runtime import made_tensors
 from dynamo_capture.semantics.numbers import floats
 from dynamo_capture.semantics.tensors.arguments import positions
@@ -28,7 +34,7 @@ from dynamo_capture.values import (
 )
 from dynamo_capture.values.base import Context
 from fx_interface.source import Source
-from fx_interface.tensor_spec import SPEC_KEY
+from fx_interface.tensor_spec import SPEC_KEY, is_differentiable, with_grad
 
 Method = Callable[["Context", TensorValue, list[Value], dict[str, Value]], "Value | None"]
 METHODS: dict[str, Method] = {}
@@ -95,7 +101,7 @@ for _name, _use in (
     ) -> Value | None:
         name = tx.constant(args[0]) if args else None
         if owner.meta.cls not in (torch.Tensor, torch.nn.Parameter) or not isinstance(name, str) or kwargs:
-            raise GraphBreak("CAP214", f"an attribute of {owner.describe()} is named in a call")
+            raise GraphBreak(DESCRIPTOR, f"an attribute of {owner.describe()} is named in a call")
         return use(owner, tx, name, *args[1:]) or NONE
 
     method(_name)(_by_name)
@@ -120,7 +126,7 @@ def _storage_offset(
 ) -> Value | None:
     known = None if args or kwargs else storage_offset(tx, owner)
     if known is None:
-        raise GraphBreak("CAP204", "the place of a tensor in memory is asked for")
+        raise GraphBreak(TENSOR_MEMORY, "the place of a tensor in memory is asked for")
     return size_value(known)
 
 
@@ -130,7 +136,7 @@ def _untyped_storage(
 ) -> Value | None:
     memory = owner.memory
     if args or kwargs or memory.real is None or memory.source is None or memory.is_replaced:
-        raise GraphBreak("CAP204", "the storage of a tensor is asked for")
+        raise GraphBreak(TENSOR_MEMORY, "the storage of a tensor is asked for")
     source = AnswerSource(memory.source, "untyped_storage")
     return tx.force(tx.wrap(source.step(memory.real), source))
 
@@ -155,7 +161,7 @@ def _requires_grad(
         and bool(given.value) is not owner.meta.requires_grad
     ):
         raise GraphBreak(
-            "CAP208", "autograd is told to follow a view, and nothing else that shows its memory"
+            AUTOGRAD_STATE, "autograd is told to follow a view, and nothing else that shows its memory"
         )
     if owner.real is None or owner.source is None or not isinstance(given, Const):
         return None
@@ -164,7 +170,7 @@ def _requires_grad(
         return owner
     declared = next((item for item in tx.output.inputs if item.node is owner.node), None)
     if declared is None or owner.node.users or not meta.is_leaf or not is_differentiable(meta.spec.dtype):
-        raise GraphBreak("CAP208", "`requires_grad` of a tensor changes after the graph has used it")
+        raise GraphBreak(AUTOGRAD_STATE, "`requires_grad` of a tensor changes after the graph has used it")
     declared.source = _followed(declared.source, wanted)
     declared.spec = owner.node.meta[SPEC_KEY] = with_grad(meta.spec, wanted)
     declared.example = declared.example.detach().requires_grad_(wanted)
@@ -186,7 +192,7 @@ def _detach_in_place(
 ) -> Value | None:
     """Torch refuses it for views, which it does not know in a graph."""
     if owner.root is not owner or (owner.real is not None and owner.real._is_view()):
-        raise GraphBreak("CAP208", "a view is to be detached in place")
+        raise GraphBreak(AUTOGRAD_STATE, "a view is to be detached in place")
     return None
 
 
@@ -207,7 +213,7 @@ def _as_subclass(
 ) -> Value | None:
     cls = tx.constant(args[0]) if len(args) == 1 else None
     if not (isinstance(cls, type) and issubclass(cls, torch.Tensor)):
-        raise GraphBreak("CAP230", f"{owner.describe()}.as_subclass gets no class of tensors")
+        raise GraphBreak(NOT_IN_PYTHON, f"{owner.describe()}.as_subclass gets no class of tensors")
     made: Value = tx.tensors.as_class(owner, cls)
     return made
 
@@ -238,7 +244,7 @@ def _item(tx: Context, owner: TensorValue, args: list[Value], kwargs: dict[str, 
         if number is None and owner.meta.spec.dtype is torch.bool and owner.content is None:
             number = data_numbers.truth_of(tx, owner)
     if number is None:
-        raise GraphBreak("CAP201", "`item()` reads the tensor's content")
+        raise GraphBreak(CONTENT_DECIDES, "`item()` reads the tensor's content")
     return number
 
 
@@ -249,7 +255,7 @@ def _tolist(tx: Context, owner: TensorValue, args: list[Value], kwargs: dict[str
         numbers = data_numbers.take_out(tx, owner)
     if numbers is None:
         tx.tensors.state.asked.append(owner.node)
-        raise GraphBreak("CAP201", "`tolist()` reads the tensor's content")
+        raise GraphBreak(CONTENT_DECIDES, "`tolist()` reads the tensor's content")
     return numbers
 
 
@@ -257,14 +263,14 @@ def _tolist(tx: Context, owner: TensorValue, args: list[Value], kwargs: dict[str
 def _int(tx: Context, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
     why = "the content of a tensor decides what Python does"
     dtype = owner.meta.spec.dtype
-    if not (dtype.is_floating_point or dtype.is_complex):
+    if not is_differentiable(dtype):
         return tx.tensors.number(owner, why)
-    raise GraphBreak("CAP201", why)
+    raise GraphBreak(CONTENT_DECIDES, why)
 
 
 @method("__bool__", "__contains__", "is_nonzero")
 def _content(tx: Context, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
-    raise GraphBreak("CAP201", "the content of a tensor decides what Python does")
+    raise GraphBreak(CONTENT_DECIDES, "the content of a tensor decides what Python does")
 
 
 @method("equal")

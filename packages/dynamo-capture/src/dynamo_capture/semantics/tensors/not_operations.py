@@ -12,18 +12,28 @@ from typing import Final
 
 import torch
 
+from dynamo_capture.foundation.break_kinds import (
+    AUTOGRAD_STATE,
+    CONTENT_DECIDES,
+    HOOKED_TENSOR,
+    OUTSIDE_WORLD,
+    RUNS_AUTOGRAD,
+    TENSOR_MEMORY,
+    UNKNOWN_ARGUMENT,
+    UNTRACEABLE,
+)
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.values import Value
 
-_ENGINE: Final = ("CAP203", "`backward()` runs the autograd engine")
-_CONTENT: Final = ("CAP201", "a conversion to numpy reads the tensor's content")
-_ADDRESS: Final = ("CAP204", "the address of a tensor is asked for")
-_LAYOUT: Final = ("CAP204", "the layout of a tensor's memory is asked for")
-_STORAGE: Final = ("CAP204", "the storage of a tensor is asked for")
-_HOOK: Final = ("CAP205", "a hook is registered on a tensor")
-_CALLBACK: Final = ("CAP201", "a Python function is called with each element of a tensor")
-_PARTS: Final = ("CAP208", "a tensor is asked what it has as an object")
-_OBJECT: Final = ("CAP208", "a tensor is changed as an object")
+_ENGINE: Final = (RUNS_AUTOGRAD, "`backward()` runs the autograd engine")
+_CONTENT: Final = (CONTENT_DECIDES, "a conversion to numpy reads the tensor's content")
+_ADDRESS: Final = (TENSOR_MEMORY, "the address of a tensor is asked for")
+_LAYOUT: Final = (TENSOR_MEMORY, "the layout of a tensor's memory is asked for")
+_STORAGE: Final = (TENSOR_MEMORY, "the storage of a tensor is asked for")
+_HOOK: Final = (HOOKED_TENSOR, "a hook is registered on a tensor")
+_CALLBACK: Final = (CONTENT_DECIDES, "a Python function is called with each element of a tensor")
+_PARTS: Final = (AUTOGRAD_STATE, "a tensor is asked what it has as an object")
+_OBJECT: Final = (AUTOGRAD_STATE, "a tensor is changed as an object")
 
 _ENDING: Final = {
     "backward": _ENGINE,
@@ -44,7 +54,7 @@ _ENDING: Final = {
     "_reduce_ex_internal": _PARTS,
     "__dir__": _PARTS,
     "__setstate__": _OBJECT,
-    "retain_grad": ("CAP208", "the gradient of an intermediate tensor is to be kept"),
+    "retain_grad": (AUTOGRAD_STATE, "the gradient of an intermediate tensor is to be kept"),
     "module_load": _OBJECT,
     "record_stream": _OBJECT,
     "share_memory_": _OBJECT,
@@ -53,7 +63,7 @@ _ENDING: Final = {
     "_clear_non_serializable_cached_data": _OBJECT,
     "_fix_weakref": _OBJECT,
     "_use_count": _OBJECT,
-    "volatile": ("CAP236", "reading `volatile` gives a warning"),
+    "volatile": (OUTSIDE_WORLD, "reading `volatile` gives a warning"),
 }
 """The code and the words of the break at each method or attribute."""
 
@@ -94,7 +104,7 @@ def check_function_is_operation(function: object) -> None:
     if name is not None:
         raise GraphBreak(*_ENDING[name])
     if isinstance(function, BuiltinFunctionType) and function in _BELOW_DISPATCH:
-        raise GraphBreak("CAP206", f"{function.__name__} goes to the memory of its arguments")
+        raise GraphBreak(UNTRACEABLE, f"{function.__name__} goes to the memory of its arguments")
 
 
 def check_is_operation(name: str, args: Sequence[Value], kwargs: Mapping[str, Value]) -> None:
@@ -106,4 +116,4 @@ def check_is_operation(name: str, args: Sequence[Value], kwargs: Mapping[str, Va
         return
     for value in (*args, *kwargs.values()):
         if value.python_type() in _CALLABLES:
-            raise GraphBreak("CAP207", f"the tensor method {name} gets a Python function")
+            raise GraphBreak(UNKNOWN_ARGUMENT, f"the tensor method {name} gets a Python function")

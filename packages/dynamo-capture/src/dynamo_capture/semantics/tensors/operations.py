@@ -13,6 +13,15 @@ from typing import Any, ClassVar
 import torch
 from torch.fx import Node
 
+from dynamo_capture.foundation.break_kinds import (
+    BREAK_REQUESTED,
+    CONTENT_DECIDES,
+    DESCRIPTOR,
+    GRADIENT_ASKED,
+    NOT_IN_PYTHON,
+    TENSOR_MEMORY,
+    UNTRACEABLE,
+)
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.polyfills.torch import substitute_for
 from dynamo_capture.runtime.calls.opaque_calls import OpaqueCall
@@ -175,7 +184,7 @@ class Operations(Outcomes):
                 answer = special(self._tx, owner, args, kwargs)
             except IndexError:  # of an argument that is missing
                 raise GraphBreak(
-                    "CAP230", f"{name}() of a tensor gets arguments that it does not take"
+                    NOT_IN_PYTHON, f"{name}() of a tensor gets arguments that it does not take"
                 ) from None
             if answer is not None:
                 return answer
@@ -183,9 +192,9 @@ class Operations(Outcomes):
             return owner.attrs[name].call(self._tx, args, kwargs)
         function = getattr(torch.Tensor, name, None)
         if owner.meta.cls is torch.nn.Parameter and name in vars(torch.nn.Parameter):
-            raise GraphBreak("CAP214", f"{name}() of a parameter is called, which is not that of a tensor")
+            raise GraphBreak(DESCRIPTOR, f"{name}() of a parameter is called, which is not that of a tensor")
         if getattr(function, "__objclass__", None) is object:
-            raise GraphBreak("CAP214", f"{name}() of an object is called on a tensor")
+            raise GraphBreak(DESCRIPTOR, f"{name}() of an object is called on a tensor")
         if function is None:
             return owner.get_attr(self._tx, name).call(self._tx, args, kwargs)
         substitute = substitute_for(function)
@@ -245,7 +254,7 @@ class Operations(Outcomes):
         kwargs = defaults.with_surrounding_device(tx, function, call.kwargs)
         outcome, made = self._outcome(call.target, function, call.args, kwargs, tensors)
         if self.emptied and any(tensor.memory.real is not None for tensor in tensors):
-            raise GraphBreak("CAP204", "an existing tensor is used after a storage was emptied")
+            raise GraphBreak(TENSOR_MEMORY, "an existing tensor is used after a storage was emptied")
         if outcome.reads:
             chosen = [tensors[index] for index in outcome.reads]
             known = contents.with_numbers(tx, call.args, kwargs, chosen, masks=function in indexing.FUNCTIONS)
@@ -258,7 +267,7 @@ class Operations(Outcomes):
         if not outcome.has_tensor and outcome.is_pure:
             if is_users and outcome.result is not None:
                 raise GraphBreak(
-                    "CAP231", f"{label_of(function)}, which is allowed in the graph, gives no tensor"
+                    BREAK_REQUESTED, f"{label_of(function)}, which is allowed in the graph, gives no tensor"
                 )
             if not is_users:
                 return self.constant_result(outcome.result)
@@ -309,10 +318,11 @@ class Operations(Outcomes):
         tx = self._tx
         if not all(is_own_memory(tensors[index]) for index in outcome.resized):
             raise GraphBreak(
-                "CAP206", "out= resizes a tensor from outside of the graph, a view, or one that has views"
+                UNTRACEABLE,
+                "out= resizes a tensor from outside of the graph, a view, or one that has views",
             )
         if torch.is_grad_enabled() and any(is_view_of_new_leaf(tensors[index]) for index in outcome.written):
-            raise GraphBreak("CAP206", "a view of a leaf, whose gradient is asked for, is written to")
+            raise GraphBreak(UNTRACEABLE, "a view of a leaf, whose gradient is asked for, is written to")
         self._note_leaves(outcome, tensors)
         if outcome.writes or outcome.updates:
             known = outcome.written or outcome.updates
@@ -332,7 +342,7 @@ class Operations(Outcomes):
         """A graph break where what is written to stands for a tensor that data choose."""
         memories = {id(one.memory) for one in self.stand_ins}
         if any(id(tensor.memory) in memories for tensor in written):
-            raise GraphBreak("CAP201", "a write: data choose to which object")
+            raise GraphBreak(CONTENT_DECIDES, "a write: data choose to which object")
 
     def _note_leaves(self, outcome: Outcome, tensors: list[TensorValue]) -> None:
         """The program may ask for gradients of a tensor that it makes here, which not every backend can hand on."""
@@ -340,7 +350,7 @@ class Operations(Outcomes):
         made += [meta for index, meta in outcome.updates if not tensors[index].meta.requires_grad]
         if any(meta.requires_grad and meta.is_leaf for meta in made):
             if self._tx.policy.leaves_apart:
-                raise GraphBreak("CAP226", "gradients are asked for of a tensor that is made here")
+                raise GraphBreak(GRADIENT_ASKED, "gradients are asked for of a tensor that is made here")
             self._tx.output.makes_leaf = True
 
     def _lasting(self, outcome: Outcome, tensors: list[TensorValue]) -> list[TensorValue]:
@@ -362,7 +372,7 @@ class Operations(Outcomes):
             (node.meta[BORN_KEY],) = made
         return bool(expected)
 
-    def number(self, tensor: TensorValue, what: str, code: str = "CAP201") -> Value:
+    def number(self, tensor: TensorValue, what: str, code: str = CONTENT_DECIDES) -> Value:
         """The only element of a tensor, where it is known; the graph break ``what`` otherwise."""
         if type(tensor) is WrapperValue:  # its class would be asked
             raise GraphBreak(code, what)

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 
 import torch
 
+from dynamo_capture.foundation.break_kinds import AUTOGRAD_STATE
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.runtime import made_tensors
 from dynamo_capture.semantics.tensors.hooks import check_not_hooked
@@ -24,7 +25,7 @@ def set_data(tx: Context, owner: TensorValue, value: Value) -> None:
     """``owner.data = value``; a graph break where more than the memory would change, or others show the old one."""
     value = tx.force(value)
     if not isinstance(value, TensorValue) or not _may_be_shown(tx, owner, value):
-        raise GraphBreak("CAP208", "the attribute 'data' of a tensor is set")
+        raise GraphBreak(AUTOGRAD_STATE, "the attribute 'data' of a tensor is set")
     check_not_hooked(tx, [owner])
     tx.effects.deferred(made_tensors.set_data, [owner, value], {})
     with torch.no_grad():  # with a count of writes of its own, as the owner has one

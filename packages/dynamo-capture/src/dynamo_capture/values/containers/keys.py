@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from dynamo_capture.foundation.break_kinds import UNKNOWN_HASH
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.values.base import Context, IdentityKey, Value
 
@@ -31,9 +32,9 @@ class HashedKey:
         with tx.effects.observed() as changed:
             is_same = tx.operators.equal_or_same(self.value, second)
         if changed:
-            raise GraphBreak("CAP212", f"comparing {self.value.describe()} with another key has effects")
+            raise GraphBreak(UNKNOWN_HASH, f"comparing {self.value.describe()} with another key has effects")
         if tx.effects.log and not is_same:
-            raise GraphBreak("CAP212", f"{self.value.describe()} has the hash of another key")
+            raise GraphBreak(UNKNOWN_HASH, f"{self.value.describe()} has the hash of another key")
         return is_same
 
 

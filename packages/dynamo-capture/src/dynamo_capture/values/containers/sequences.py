@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from dynamo_capture.foundation.break_kinds import NOT_IN_PYTHON, OBJECT_OPERATION
 from dynamo_capture.foundation.class_members import has_member, member
 from dynamo_capture.foundation.errors import GraphBreak, NotConstant
 from dynamo_capture.foundation.per_class import once_per_class
@@ -162,7 +163,9 @@ class TupleValue(SequenceValue):
             return self
         maker = member(self.cls, "__new__")
         if maker is not tuple.__new__ and not str(getattr(maker, "__module__", "")).startswith("namedtuple_"):
-            raise GraphBreak("CAP230", f"copy.copy() of {self.describe()}, whose class has its own __new__")
+            raise GraphBreak(
+                NOT_IN_PYTHON, f"copy.copy() of {self.describe()}, whose class has its own __new__"
+            )
         return TupleValue(list(self.items), self.cls)
 
     def concatenated(self, tx: Context, other: Value, *, in_place: bool) -> Value | None:
@@ -180,7 +183,7 @@ class TupleValue(SequenceValue):
                     return operand
             return TupleValue(items)
         if not all(issubclass(item.python_type(), int) for item in items):
-            raise GraphBreak("CAP210", "sizes are put together with what is no integer")
+            raise GraphBreak(OBJECT_OPERATION, "sizes are put together with what is no integer")
         return TupleValue(items, torch.Size)
 
     def iterate(self, tx: Context) -> IteratorValue:

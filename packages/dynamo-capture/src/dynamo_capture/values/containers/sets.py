@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from dynamo_capture.foundation.break_kinds import CONTAINER_CLASS
 from dynamo_capture.foundation.errors import GraphBreak, NotConstant
 from dynamo_capture.guard_kinds.sets import SetOrder
 from dynamo_capture.values.base import Context, IteratorValue, Value
@@ -69,7 +70,7 @@ class SetValue(Value):
 
     def unpack(self, tx: Context) -> list[Value]:
         if self.table(tx) is None:
-            raise GraphBreak("CAP213", "the order of a set that was changed is asked for")
+            raise GraphBreak(CONTAINER_CLASS, "the order of a set that was changed is asked for")
         if self.order is self.real:
             return list(self.items.values())
         return [self.items[key] for key in self.order]
@@ -115,7 +116,7 @@ class SetValue(Value):
         if not self.items:
             raise tx.raises(KeyError, "pop from an empty set")
         if (self.real is not None or self.order is None) and len(self.items) > 1:
-            raise GraphBreak("CAP213", "a member of an existing set is popped")
+            raise GraphBreak(CONTAINER_CLASS, "a member of an existing set is popped")
         self._changes(tx)
         if self.order is None:
             return self.items.pop(next(iter(self.items)))

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
+from dynamo_capture.foundation.break_kinds import NOT_RECONSTRUCTIBLE
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.runtime import iterators
 from dynamo_capture.values.base import Context, IteratorStop, IteratorValue, Value
@@ -104,7 +105,9 @@ class GroupIterator(LibraryIterator):
         function = Const(None) if self.function is None else self.function
         if self.key is None or self.wanted is None:
             if self.item is not None:
-                raise GraphBreak("CAP240", "a groupby object outlives the captured code, after an exception")
+                raise GraphBreak(
+                    NOT_RECONSTRUCTIBLE, "a groupby object outlives the captured code, after an exception"
+                )
             return itertools.groupby, [self.inner, function]
         _check_states()
         item = Const(None) if self.item is None else self.item
@@ -140,7 +143,7 @@ class MemberIterator(LibraryIterator):
         if self.parent.current is not self:
             return iterators.ended_group, []
         if self.parent.item is None:
-            raise GraphBreak("CAP240", "a group that was begun outlives the captured code")
+            raise GraphBreak(NOT_RECONSTRUCTIBLE, "a group that was begun outlives the captured code")
         _check_states()
         return self.kind, [self.parent, self.wanted]
 
@@ -160,7 +163,7 @@ class MemberIterator(LibraryIterator):
 
 def _check_states() -> None:
     if sys.version_info >= (3, 14):  # which has no way to make one
-        raise GraphBreak("CAP240", "a groupby object that was begun outlives the captured code")
+        raise GraphBreak(NOT_RECONSTRUCTIBLE, "a groupby object that was begun outlives the captured code")
 
 
 class SharedItems(Value):
@@ -179,7 +182,9 @@ class SharedItems(Value):
         """The making of an iterator at the first item, of which the others are copies. It does not ask again where
         the items end, as CPython's does, which an object of the program would see."""
         if self.items and isinstance(self.inner, ObjectIterator):
-            raise GraphBreak("CAP240", "an iterator of tee that was begun outlives the captured code")
+            raise GraphBreak(
+                NOT_RECONSTRUCTIBLE, "an iterator of tee that was begun outlives the captured code"
+            )
         return iterators.tee, [ListValue(list(self.items)), self.inner]
 
     def children(self, tx: Context) -> list[Value]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from dynamo_capture.foundation.break_kinds import NO_LOOKAHEAD
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.guard_kinds.iterators import ItemsLeft
 from dynamo_capture.runtime.iterator_lookahead import Exhausted, NotReadable, upcoming
@@ -41,9 +42,11 @@ class RunningIterator(IteratorValue):
         if self.has_ended:
             raise IteratorStop
         if self.owner is not None and tx.effects.has_changed(self.owner):
-            raise GraphBreak("CAP225", f"{self.owner.describe()} is changed and read by {self.describe()}")
+            raise GraphBreak(
+                NO_LOOKAHEAD, f"{self.owner.describe()} is changed and read by {self.describe()}"
+            )
         if self.taken >= tx.policy.most_rounds(self.source):
-            raise GraphBreak("CAP225", f"{self.describe()} gives another number of items each time")
+            raise GraphBreak(NO_LOOKAHEAD, f"{self.describe()} gives another number of items each time")
         try:
             found = upcoming(self.real, self.taken)
         except Exhausted:
@@ -51,7 +54,7 @@ class RunningIterator(IteratorValue):
             tx.effects.draws_from(self)
             raise IteratorStop from None
         except NotReadable:
-            raise GraphBreak("CAP225", f"what {self.describe()} gives next cannot be told") from None
+            raise GraphBreak(NO_LOOKAHEAD, f"what {self.describe()} gives next cannot be told") from None
         item = tx.wrap(found, UpcomingSource(self.source, self.taken))
         self.taken += 1
         tx.effects.draws_from(self)

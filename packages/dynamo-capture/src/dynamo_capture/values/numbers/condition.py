@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from dynamo_capture.foundation.break_kinds import DATA_NUMBER
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.values.base import Context, Value
 from fx_interface.symbols import Relation
@@ -36,4 +37,4 @@ class DataCondition(Value):
         return f"whether {self.relation}"
 
     def _unknown(self) -> GraphBreak:
-        return GraphBreak("CAP217", f"whether {self.relation} is known only when the graph has run")
+        return GraphBreak(DATA_NUMBER, f"whether {self.relation} is known only when the graph has run")

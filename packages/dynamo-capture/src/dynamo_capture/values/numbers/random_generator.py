@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from dynamo_capture.foundation.break_kinds import RANDOM_STATE
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.values.base import Context, Value
 from dynamo_capture.values.functions import BuiltinMethod
@@ -28,7 +29,7 @@ class DiceValue(Value):
     def get_attr(self, tx: Context, name: str) -> Value:
         if name in tx.draws.methods_of(type(self.real)):
             return BuiltinMethod(self, name)
-        raise GraphBreak("CAP209", f"{name} of {self.describe()} is asked for")
+        raise GraphBreak(RANDOM_STATE, f"{name} of {self.describe()} is asked for")
 
     def call_method(self, tx: Context, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
         return tx.draws.by_method(tx, self, name, args, kwargs)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from dynamo_capture.foundation.break_kinds import UNKNOWN_VALUE
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.values.base import Context, Value
 from dynamo_capture.values.constant import Const
@@ -31,7 +32,7 @@ class TextValue(Value):
         raise self.unsupported("comparing")
 
     def unsupported(self, what: str) -> GraphBreak:
-        return GraphBreak("CAP211", f"{what}: the text of a tensor")
+        return GraphBreak(UNKNOWN_VALUE, f"{what}: the text of a tensor")
 
 
 class OpenText(Const):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from dynamo_capture.foundation.break_kinds import DEFINITION_CHANGED
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.foundation.per_class import once_per_class
 from dynamo_capture.runtime.replacement_calls import C_SLOTS, instance_dict
@@ -24,7 +25,7 @@ def check_place(owner: ObjectValue, name: str) -> None:
     """End the graph where an attribute that was deleted is set again: it moves behind the others."""
     is_deleted = name in owner.attrs and owner.attrs[name] is None
     if is_deleted and owner.real is not None and name in _space(owner.real):
-        raise GraphBreak("CAP215", f"{name!r} of {owner.describe()} is deleted and set again")
+        raise GraphBreak(DEFINITION_CHANGED, f"{name!r} of {owner.describe()} is deleted and set again")
 
 
 @once_per_class
@@ -57,7 +58,9 @@ class InstanceDictValue(DictValue):
     def _written(self, tx: Context, key: Value) -> str:
         name = tx.hash_key(key)
         if not isinstance(name, str) or self._is_elsewhere(tx, name):
-            raise GraphBreak("CAP215", f"{name!r} is written to the dictionary of {self.owner.describe()}")
+            raise GraphBreak(
+                DEFINITION_CHANGED, f"{name!r} is written to the dictionary of {self.owner.describe()}"
+            )
         return name
 
     def all_entries(self, tx: Context) -> dict[Any, list[Value]]:
@@ -169,7 +172,9 @@ class FunctionDictValue(DictValue):
     def _key(self, tx: Context, key: Value) -> str | tuple[str]:
         name = tx.hash_key(key)
         if not isinstance(name, str):
-            raise GraphBreak("CAP215", f"{name!r} is written to the dictionary of {self.function.describe()}")
+            raise GraphBreak(
+                DEFINITION_CHANGED, f"{name!r} is written to the dictionary of {self.function.describe()}"
+            )
         return (name,) if name in self.slots else name
 
     def set_item(self, tx: Context, key: Value, value: Value) -> None:

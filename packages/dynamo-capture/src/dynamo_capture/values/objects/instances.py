@@ -7,6 +7,7 @@ import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from dynamo_capture.foundation.break_kinds import UNKNOWN_HASH
 from dynamo_capture.foundation.errors import GraphBreak, UserRaise
 from dynamo_capture.foundation.type_names import message_name
 from dynamo_capture.sources.sources import ThreadDictSource
@@ -97,7 +98,7 @@ class ObjectValue(Value):
             return None
         tx.attributes.guard_type(self)
         if not isinstance(tx.attributes.in_class(cls, "__hash__"), types.FunctionType):
-            raise GraphBreak("CAP212", f"{self.describe()} with its own __hash__ is used as a key")
+            raise GraphBreak(UNKNOWN_HASH, f"{self.describe()} with its own __hash__ is used as a key")
         for _ in range(
             2
         ):  # what the first call alone changes is not changed where the container is made again
@@ -106,7 +107,7 @@ class ObjectValue(Value):
             if not changed:
                 break
         else:
-            raise GraphBreak("CAP212", f"{self.describe()} has a __hash__ with effects")
+            raise GraphBreak(UNKNOWN_HASH, f"{self.describe()} has a __hash__ with effects")
         if type(hashed) is not int:
             raise tx.raises(TypeError, "__hash__ method should return an integer")
         return HashedKey(tx, self, hashed)  # as it is: Python shortens only what does not fit its word

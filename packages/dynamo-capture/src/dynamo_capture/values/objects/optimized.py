@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from dynamo_capture.foundation.break_kinds import BREAK_REQUESTED
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.values.base import Context, Value
 
@@ -32,7 +33,9 @@ class OptimizedValue(Value):
         if self.model is None:
             return self.compiler.call(tx, args, {**self.options, **kwargs})
         if not tx.takes_in(self.sample):
-            raise GraphBreak("CAP231", "a function that is compiled here is a region with options of its own")
+            raise GraphBreak(
+                BREAK_REQUESTED, "a function that is compiled here is a region with options of its own"
+            )
         return self.model.call(tx, args, kwargs)
 
     def get_attr(self, tx: Context, name: str) -> Value:

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from dynamo_capture.foundation.break_kinds import CONTENT_DECIDES, UNKNOWN_ARGUMENT
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.sources.sources import ArrayTensorSource, known_object
 from dynamo_capture.values.base import Context, IteratorValue, Value
@@ -66,11 +67,11 @@ class ArrayValue(Value):
     def _make_tensor(self, tx: Context) -> TensorValue:
         array = self.real if self.real is not None else self.content
         if not array.flags.writeable:
-            raise GraphBreak("CAP207", "an array that cannot be written to is made a tensor")
+            raise GraphBreak(UNKNOWN_ARGUMENT, "an array that cannot be written to is made a tensor")
         try:
             tensor = torch.from_numpy(array)
         except (TypeError, ValueError) as error:
-            raise GraphBreak("CAP207", f"an array is made a tensor: {error}") from None
+            raise GraphBreak(UNKNOWN_ARGUMENT, f"an array is made a tensor: {error}") from None
         if self.source is not None:
             found = tx.wrap(tensor, ArrayTensorSource(self.source))
         else:
@@ -92,7 +93,7 @@ class ArrayValue(Value):
         tx.arrays.set_item(self, key, value)
 
     def truth(self, tx: Context) -> bool:
-        raise GraphBreak("CAP201", "the truth of a numpy array depends on its content")
+        raise GraphBreak(CONTENT_DECIDES, "the truth of a numpy array depends on its content")
 
     def length(self, tx: Context) -> int:
         return int(tx.index(tx.arrays.get_attr(self, "shape").get_item(tx, Const(0))))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from dynamo_capture.foundation.break_kinds import CONTENT_DECIDES
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.values.base import Context, Value
 from dynamo_capture.values.tensors.tensor import TensorValue
@@ -46,7 +47,7 @@ class ChosenValue(Value):
 
     def unknown(self, what: str) -> GraphBreak:
         """The graph break where it has to be known which object it is."""
-        return GraphBreak("CAP201", f"{what}: data choose which object this is")
+        return GraphBreak(CONTENT_DECIDES, f"{what}: data choose which object this is")
 
     def unsupported(self, what: str) -> GraphBreak:
         return self.unknown(what)

@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from dynamo_capture.foundation.break_kinds import UNKNOWN_VALUE
 from dynamo_capture.foundation.errors import GraphBreak, NotConstant
 from dynamo_capture.guard_kinds.floats import FloatCompares
 from dynamo_capture.sources.formulas import FUNCTIONS, Formula, number
@@ -163,7 +164,7 @@ class DrawnFloat(RuntimeFloat):
         return self.drawn
 
     def fix(self) -> None:
-        raise GraphBreak("CAP211", "a random number decides what Python does")
+        raise GraphBreak(UNKNOWN_VALUE, "a random number decides what Python does")
 
     def compare(self, symbol: str, other: RuntimeFloat | int | float) -> bool:
         self.fix()

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from dynamo_capture.foundation.break_kinds import DISPATCH_IN_PYTHON
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.values.base import Context, Value
 from dynamo_capture.values.tensors.tensor import TensorMeta, TensorValue
@@ -84,10 +85,10 @@ class NestedValue(WrapperValue):
         return tx.tensors.ragged.stand_in(self, fakes)
 
     def argument(self, tx: Context) -> Any:
-        raise GraphBreak("CAP249", "a nested tensor is used as a plain tensor")
+        raise GraphBreak(DISPATCH_IN_PYTHON, "a nested tensor is used as a plain tensor")
 
     def frozen(self, tx: Context, tensors: list[Any]) -> Any:
-        raise GraphBreak("CAP249", "a nested tensor is used as a plain tensor")
+        raise GraphBreak(DISPATCH_IN_PYTHON, "a nested tensor is used as a plain tensor")
 
     def length(self, tx: Context) -> int:
         batch: int = tx.index(self.sizes()[0])

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from dynamo_capture.foundation.break_kinds import TENSOR_MEMORY
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.sources.sources import AnswerSource
 from dynamo_capture.values.base import Context, Value
@@ -33,10 +34,10 @@ class StorageValue(Value):
     def get_attr(self, tx: Context, name: str) -> Value:
         if name in ("size", "nbytes", "resize_"):
             return BuiltinMethod(self, name)
-        raise GraphBreak("CAP204", f"the attribute {name!r} of a tensor's storage is read")
+        raise GraphBreak(TENSOR_MEMORY, f"the attribute {name!r} of a tensor's storage is read")
 
     def truth(self, tx: Context) -> bool:
-        raise GraphBreak("CAP204", "the truth of a tensor's storage is asked for")
+        raise GraphBreak(TENSOR_MEMORY, "the truth of a tensor's storage is asked for")
 
     def call_method(self, tx: Context, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
         if name in ("size", "nbytes") and not args and not kwargs:
@@ -46,11 +47,11 @@ class StorageValue(Value):
             return tx.force(tx.wrap(self.real.nbytes(), AnswerSource(self.source, "nbytes")))
         if name == "resize_" and len(args) == 1 and not kwargs and tx.is_constant(args[0]):
             return self._resized(tx, tx.constant(args[0]))
-        raise GraphBreak("CAP204", f"{name}() of a tensor's storage is called")
+        raise GraphBreak(TENSOR_MEMORY, f"{name}() of a tensor's storage is called")
 
     def _resized(self, tx: Context, size: Any) -> Value:
         if type(size) is not int or size != 0:
-            raise GraphBreak("CAP204", "the storage of a tensor is resized to something")
+            raise GraphBreak(TENSOR_MEMORY, "the storage of a tensor is resized to something")
         self.is_emptied = True
         tx.effects.deferred(torch.UntypedStorage.resize_, [self, Const(0)], {})
         tx.tensors.emptied = True

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import torch
 from torch.fx import Node
 
+from dynamo_capture.foundation.break_kinds import CONTENT_DECIDES, TENSOR_AS_INDEX
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.sources.formulas import Formula
 from dynamo_capture.values.base import Context, IteratorValue, Value
@@ -108,7 +109,7 @@ class TensorValue(Value):
         if not self.may_be_index:
             tx.fold(lambda: operator.index(torch.zeros(2, device="cpu")))  # as of any tensor that is none
         what = "a tensor's content is used as an index of a Python object"
-        number = tx.tensors.number(self, what, "CAP202")
+        number = tx.tensors.number(self, what, TENSOR_AS_INDEX)
         return tx.fold(lambda: operator.index(tx.index(number)))
 
     def fake(self, tx: Context, fakes: dict[int, Any]) -> Any:
@@ -173,7 +174,7 @@ class TensorValue(Value):
         answer = tx.tensors.by_override(operator.contains, [self, item])
         if answer is not None:
             return tx.truth(answer)
-        raise GraphBreak("CAP201", "`in` on a tensor compares its content")
+        raise GraphBreak(CONTENT_DECIDES, "`in` on a tensor compares its content")
 
     def length(self, tx: Context) -> int:
         rely_on(tx, "__len__")

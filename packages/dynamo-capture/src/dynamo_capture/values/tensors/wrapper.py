@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch.fx import Node
 
+from dynamo_capture.foundation.break_kinds import DISPATCH_IN_PYTHON
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.foundation.libraries.distributed_tensors import is_distributed
 from dynamo_capture.runtime.made_tensors import new_distributed
@@ -74,7 +75,7 @@ class WrapperValue(TensorValue):
     def __getattr__(self, name: str) -> Any:
         """What is not there: the node, which whatever puts tensors into the graph asks for."""
         if name == "node":
-            raise GraphBreak("CAP249", f"{self.describe()} is used as a plain tensor")
+            raise GraphBreak(DISPATCH_IN_PYTHON, f"{self.describe()} is used as a plain tensor")
         raise AttributeError(name)
 
     def __repr__(self) -> str:

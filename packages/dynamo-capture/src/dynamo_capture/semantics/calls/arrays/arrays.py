@@ -14,6 +14,12 @@ from typing import Any
 import torch
 
 from dynamo_capture.foundation import numpy_types
+from dynamo_capture.foundation.break_kinds import (
+    CONTENT_DECIDES,
+    NOT_IN_PYTHON,
+    OBJECT_OPERATION,
+    UNKNOWN_ARGUMENT,
+)
 from dynamo_capture.foundation.errors import GraphBreak, NotConstant, UserRaise
 from dynamo_capture.runtime.calls.numpy_calls import parts_of, shown_by
 from dynamo_capture.semantics.calls.arrays.array_indices import is_basic, is_mask, takes_one
@@ -48,9 +54,9 @@ class Arrays:
     def call_function(self, function: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
         """A call of a pure function or operator with arrays among its arguments, or numbers."""
         if "out" in kwargs:
-            raise GraphBreak("CAP210", "numpy writes into an array")
+            raise GraphBreak(OBJECT_OPERATION, "numpy writes into an array")
         if any(issubclass(value.python_type(), CALLED) for value in (*args, *kwargs.values())):
-            raise GraphBreak("CAP230", f"{function!r} calls a function of the program")
+            raise GraphBreak(NOT_IN_PYTHON, f"{function!r} calls a function of the program")
         args = _seen_as_arrays(function, args)
         fact = facts_of_form().get(function) if len(args) == 1 and not kwargs else None
         if fact is not None and isinstance(args[0], ArrayValue):
@@ -100,7 +106,7 @@ class Arrays:
         if symbol.endswith("=") and symbol not in ("==", "!=", "<=", ">="):
             if isinstance(lhs, ArrayValue) and not lhs.is_number:
                 return self._in_place(function, lhs, rhs)
-            raise GraphBreak("CAP210", f"{symbol} of {lhs.describe()} and {rhs.describe()}")
+            raise GraphBreak(OBJECT_OPERATION, f"{symbol} of {lhs.describe()} and {rhs.describe()}")
         return self.call_function(function, [lhs, rhs], {})
 
     def _in_place(self, function: Any, owner: ArrayValue, operand: Value) -> Value:
@@ -115,13 +121,13 @@ class Arrays:
             return owner
         made = self.call_function(PLAIN[function], [owner, operand], {})
         if not isinstance(made, ArrayValue):
-            raise GraphBreak("CAP210", "a numpy array is changed in place")
+            raise GraphBreak(OBJECT_OPERATION, "a numpy array is changed in place")
         one, other = owner.as_tensor(tx).meta.spec, made.as_tensor(tx).meta.spec
         import numpy
 
         kinds = (_numpy_dtype(other.dtype), _numpy_dtype(one.dtype))
         if one.sizes != other.sizes or not numpy.can_cast(*kinds, "same_kind") or owner.is_read_only:
-            raise GraphBreak("CAP210", "a numpy array is changed in place")
+            raise GraphBreak(OBJECT_OPERATION, "a numpy array is changed in place")
         _memory(tx, owner).call_method(tx, "copy_", [made.as_tensor(tx)], {})
         return owner
 
@@ -129,7 +135,7 @@ class Arrays:
         """A region may run again, what is changed in it at once would be changed once."""
         if self._tx.effects.watching:
             raise GraphBreak(
-                "CAP210", "a numpy array is changed in a function that runs as a part of the graph"
+                OBJECT_OPERATION, "a numpy array is changed in a function that runs as a part of the graph"
             )
 
     def get_attr(self, owner: ArrayValue, name: str) -> Value:
@@ -180,7 +186,7 @@ class Arrays:
                 cast = tensor.call_method(self._tx, "to", [Const(dtype)], {"copy": Const(True)})
                 return ArrayValue(tensor=_tensor(cast))
         if not isinstance(method, METHOD_KINDS) or name in CHANGING or "out" in kwargs:
-            raise GraphBreak("CAP210", f"the method {name!r} of a numpy array")
+            raise GraphBreak(OBJECT_OPERATION, f"the method {name!r} of a numpy array")
         return NumpyOperation(self._tx, method).result([owner, *args], kwargs)
 
     def get_item(self, owner: ArrayValue, key: Value) -> Value:
@@ -194,7 +200,7 @@ class Arrays:
         try:
             found = ArrayValue(tensor=_tensor(tensor.get_item(tx, key)))
         except UserRaise:
-            raise GraphBreak("CAP210", "an index does not fit a numpy array") from None
+            raise GraphBreak(OBJECT_OPERATION, "an index does not fit a numpy array") from None
         found.is_read_only = owner.is_read_only
         return found
 
@@ -225,11 +231,11 @@ class Arrays:
         tensor = owner.as_tensor(tx)
         written = self._written(tensor, value)
         if written is None or owner.is_read_only or not (is_basic(tx, key) or is_mask(tx, key)):
-            raise GraphBreak("CAP210", "an item of a numpy array is set")
+            raise GraphBreak(OBJECT_OPERATION, "an item of a numpy array is set")
         try:
             _memory(tx, owner).set_item(tx, key, written)
         except UserRaise:
-            raise GraphBreak("CAP210", "an index or a value does not fit a numpy array") from None
+            raise GraphBreak(OBJECT_OPERATION, "an index or a value does not fit a numpy array") from None
 
     def _written(self, tensor: TensorValue, value: Value) -> Value | None:
         """What torch writes where numpy writes ``value``; None where they might differ."""
@@ -249,7 +255,7 @@ def _seen_as_arrays(function: Any, args: list[Value]) -> list[Value]:
         return args
     meta = first.meta
     if meta.requires_grad or meta.cls is not torch.Tensor or meta.spec.device.type != "cpu":
-        raise GraphBreak("CAP210", f"{function!r} of a tensor that numpy does not take as it is")
+        raise GraphBreak(OBJECT_OPERATION, f"{function!r} of a tensor that numpy does not take as it is")
     return [ArrayValue(tensor=first), *args[1:]]
 
 
@@ -281,7 +287,7 @@ def _float_dtype(wanted: Any) -> torch.dtype | None:
 @handles(torch.from_numpy)
 def from_numpy(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     if not isinstance(args[0], ArrayValue) or args[0].is_number:
-        raise GraphBreak("CAP207", f"torch.from_numpy() of {args[0].describe()}")
+        raise GraphBreak(UNKNOWN_ARGUMENT, f"torch.from_numpy() of {args[0].describe()}")
     return args[0].as_tensor(tx).call_method(tx, "detach", [], {})
 
 
@@ -295,7 +301,9 @@ def tensor_of(tx: Context, function: Any, value: Value, kwargs: dict[str, Value]
     if not isinstance(value, ArrayValue):
         return None
     if not kwargs.keys() <= {"dtype", "device"}:
-        raise GraphBreak("CAP207", f"torch.{function.__name__}() of a numpy array with {', '.join(kwargs)}")
+        raise GraphBreak(
+            UNKNOWN_ARGUMENT, f"torch.{function.__name__}() of a numpy array with {', '.join(kwargs)}"
+        )
     made = value.as_tensor(tx).call_method(tx, "detach", [], {})
     copies = {"copy": Const(True)} if function is torch.tensor else {}
     given = {name: option for name, option in kwargs.items() if not is_none(option)}
@@ -311,7 +319,7 @@ def _numpy(tx: Context, owner: TensorValue, args: list[Value], kwargs: dict[str,
     """A tensor seen as an array: it shares its memory."""
     given = args[0] if args else kwargs.get("force", Const(False))
     if len(args) + len(kwargs) > 1 or not kwargs.keys() <= {"force"} or owner.meta.spec.device.type != "cpu":
-        raise GraphBreak("CAP201", "`numpy()` copies the tensor")
+        raise GraphBreak(CONTENT_DECIDES, "`numpy()` copies the tensor")
     if owner.meta.requires_grad and tx.truth(given):
         return ArrayValue(tensor=_tensor(owner.call_method(tx, "detach", [], {})))
     if owner.meta.requires_grad:

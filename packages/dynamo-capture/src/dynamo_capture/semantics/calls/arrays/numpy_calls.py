@@ -15,6 +15,7 @@ from typing import Any
 import torch
 
 from dynamo_capture.foundation import numpy_types
+from dynamo_capture.foundation.break_kinds import NOT_IN_PYTHON, OBJECT_OPERATION
 from dynamo_capture.foundation.errors import GraphBreak, NotConstant
 from dynamo_capture.runtime.calls.numpy_calls import (
     Form,
@@ -69,13 +70,13 @@ class NumpyOperation:
         given = tuple([self._template(value) for value in args])
         named = {name: self._template(value) for name, value in kwargs.items()}
         if function is operator.getitem and any(sample.dtype == bool for sample in self._samples[1:]):
-            raise GraphBreak("CAP210", "a numpy array is indexed by what data tell")
+            raise GraphBreak(OBJECT_OPERATION, "a numpy array is indexed by what data tell")
         found = self._tried(given, named)
         try:
             forms = tuple([Form.of(part) for part in new_parts(found, self._samples)])
             name = name_of(NumpyCall(function, given, named, forms)) if forms else 0
         except (TypeError, ValueError, AttributeError, pickle.PicklingError) as error:
-            raise GraphBreak("CAP210", f"{function!r} of a numpy array: {error}") from None
+            raise GraphBreak(OBJECT_OPERATION, f"{function!r} of a numpy array: {error}") from None
         made: list[Value] = []
         if forms:
             operands = ListValue(list(self._tensors))
@@ -83,7 +84,9 @@ class NumpyOperation:
         return self._values(found, made)
 
     def _refusal(self) -> GraphBreak:
-        return GraphBreak("CAP210", f"{self._function!r} of a numpy array whose numbers are not known")
+        return GraphBreak(
+            OBJECT_OPERATION, f"{self._function!r} of a numpy array whose numbers are not known"
+        )
 
     def _template(self, value: Value) -> Any:
         tx = self._tx
@@ -101,7 +104,7 @@ class NumpyOperation:
         try:
             return tx.calls.python_object(value)
         except NotConstant:
-            raise GraphBreak("CAP230", f"{self._function!r} is called with {value.describe()}") from None
+            raise GraphBreak(NOT_IN_PYTHON, f"{self._function!r} is called with {value.describe()}") from None
 
     def _place(self, value: ArrayValue) -> int:
         for place, known in enumerate(self._operands):
@@ -141,7 +144,7 @@ class NumpyOperation:
             try:
                 found = self._function(*filled(args, self._samples), **filled(kwargs, self._samples))
             except Exception as error:  # of numpy's: eager meets it, or other numbers do not
-                raise GraphBreak("CAP210", f"{self._function!r} of a numpy array: {error}") from None
+                raise GraphBreak(OBJECT_OPERATION, f"{self._function!r} of a numpy array: {error}") from None
         check_unchanged(self._function, before, self._samples)
         if found is NotImplemented or not all(
             isinstance(p, (numpy.ndarray, numpy.generic)) for p in parts_of(found)
@@ -169,7 +172,7 @@ class NumpyOperation:
         tensor, sample = self._tensors[place], self._samples[place]
         apart = shown.__array_interface__["data"][0] - sample.__array_interface__["data"][0]
         if shown.dtype != sample.dtype or not shown.flags.writeable:
-            raise GraphBreak("CAP210", "a view of a numpy array is made")
+            raise GraphBreak(OBJECT_OPERATION, "a view of a numpy array is made")
         starts = _block(sample, shown, apart)
         if starts is not None and shown.shape != sample.shape:
             found: Value = tensor
@@ -180,7 +183,7 @@ class NumpyOperation:
             assert isinstance(found, TensorValue)
             return ArrayValue(tensor=found)
         if apart:
-            raise GraphBreak("CAP210", "a view of a numpy array is made")
+            raise GraphBreak(OBJECT_OPERATION, "a view of a numpy array is made")
         form = tuple(zip(shown.shape, shown.strides, strict=True))
         order = _permutation(form, tuple(zip(sample.shape, sample.strides, strict=True)))
         if order is not None:
@@ -188,7 +191,7 @@ class NumpyOperation:
         elif shown.size == sample.size and _views_as(sample, shown):
             found = self._tx.tensors.call_method(tensor, "view", [Const(shown.shape)], {})
         else:
-            raise GraphBreak("CAP210", "a view of a numpy array is made")
+            raise GraphBreak(OBJECT_OPERATION, "a view of a numpy array is made")
         assert isinstance(found, TensorValue)
         return ArrayValue(tensor=found)
 
@@ -196,7 +199,7 @@ class NumpyOperation:
 def check_unchanged(function: Any, before: list[Any], after: list[Any]) -> None:
     """End the graph where a function changes its arguments, as ``nan_to_num(a, copy=False)`` does."""
     if not all(map(_are_equal, before, after)):
-        raise GraphBreak("CAP210", f"{function!r} changes a numpy array")
+        raise GraphBreak(OBJECT_OPERATION, f"{function!r} changes a numpy array")
 
 
 def _are_equal(one: Any, other: Any) -> bool:

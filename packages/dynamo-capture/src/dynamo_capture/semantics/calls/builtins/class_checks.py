@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from dynamo_capture.foundation.break_kinds import DESCRIPTOR
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.foundation.known_objects import LIBRARIES, is_immutable
 from dynamo_capture.guard_kinds.classes import InstanceIs, SubclassIs
@@ -53,7 +54,7 @@ def _check_class_is_shown(tx: Context, cls: type) -> None:
     if in_class(cls, "__class__") is not _CLASS or isinstance(
         in_class(cls, "__getattribute__"), types.FunctionType
     ):
-        raise GraphBreak("CAP214", "objects of a class answer themselves what class they have")
+        raise GraphBreak(DESCRIPTOR, "objects of a class answer themselves what class they have")
 
 
 def _any_of(tx: Context, value: Value, wanted: Any) -> bool:

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 import fx_guards
+from dynamo_capture.foundation.break_kinds import C_OBJECT_MADE, CLASS_MADE, COMMUNICATION, CONTAINER_CLASS
 from dynamo_capture.foundation.class_members import has_member
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.foundation.known_objects import LIBRARIES
@@ -118,13 +119,15 @@ def new_instance(tx: Context, cls: type, args: list[Value]) -> Value:
         tx.fold(lambda: object.__new__(cls))
     forbid_finalizer(tx, cls)
     if issubclass(cls, collections.defaultdict):
-        raise GraphBreak("CAP213", f"{cls.__qualname__} is a subclass of defaultdict")
+        raise GraphBreak(CONTAINER_CLASS, f"{cls.__qualname__} is a subclass of defaultdict")
     if issubclass(cls, torch.Tensor):
         return new_tensor(tx, cls, args)
     if issubclass(cls, type):
-        raise GraphBreak("CAP232", "a class is made")
+        raise GraphBreak(CLASS_MADE, "a class is made")
     if issubclass(cls, _LOOKS_AT_ARGUMENTS) or (issubclass(cls, (OSError, SyntaxError)) and len(args) > 1):
-        raise GraphBreak("CAP233", f"an instance of {cls.__qualname__} is made, which looks at its arguments")
+        raise GraphBreak(
+            C_OBJECT_MADE, f"an instance of {cls.__qualname__} is made, which looks at its arguments"
+        )
     if issubclass(cls, tuple):
         return new_tuple(cls, args[0].unpack(tx) if args else [])
     made = ObjectValue(cls)
@@ -138,9 +141,9 @@ def new_instance(tx: Context, cls: type, args: list[Value]) -> Value:
         made.base = SetValue({})
     elif not issubclass(cls, torch.autograd.Function) and (base is not object or not _is_made_by_object(cls)):
         if cls.__module__ in _OF_PROCESSES:
-            raise GraphBreak("CAP256", f"other processes are spoken to, with {cls.__name__}")
+            raise GraphBreak(COMMUNICATION, f"other processes are spoken to, with {cls.__name__}")
         raise GraphBreak(
-            "CAP233",
+            C_OBJECT_MADE,
             f"an instance of {cls.__module__}.{cls.__qualname__} is made, a class not written in Python",
         )
     return made
@@ -150,7 +153,7 @@ def new_tensor(tx: Context, cls: type, args: list[Value]) -> Value:
     """``torch.Tensor.__new__(cls, tensor)``: a view of a tensor, of that class."""
     given = tx.force(args[0]) if len(args) == 1 else None
     if not isinstance(given, TensorValue):
-        raise GraphBreak("CAP233", f"a tensor of the class {cls.__name__} is made")
+        raise GraphBreak(C_OBJECT_MADE, f"a tensor of the class {cls.__name__} is made")
     made: Value = tx.tensors.as_class(given, cls)
     return made
 
@@ -161,7 +164,7 @@ def forbid_finalizer(tx: Context, cls: type) -> None:
     Of a buffer in memory nobody would notice."""
     if tx.attributes.in_class(cls, "__del__") is not fx_guards.ABSENT:
         what = f"an instance of {cls.__qualname__} is made, which has a finalizer"
-        raise GraphBreak("CAP233", what, as_written=cls not in _BUFFERS)
+        raise GraphBreak(C_OBJECT_MADE, what, as_written=cls not in _BUFFERS)
 
 
 def new_tuple(cls: type, items: list[Value]) -> Value:

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from dynamo_capture.foundation.break_kinds import CLASS_MADE, DESCRIPTOR, NOT_IN_PYTHON
 from dynamo_capture.foundation.class_members import runs_program
 from dynamo_capture.foundation.errors import GraphBreak, NotConstant
 from dynamo_capture.foundation.type_names import has_buffer
@@ -134,7 +135,7 @@ def make_int(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
             if tx.attributes.has_special(value, name):
                 return _number_of(tx, value, name, int)
         if tx.attributes.has_special(value, "__trunc__"):
-            raise GraphBreak("CAP230", f"int() of {value.describe()}, which has a __trunc__")
+            raise GraphBreak(NOT_IN_PYTHON, f"int() of {value.describe()}, which has a __trunc__")
         what = "int() argument must be a string, a bytes-like object or a real number, not"
         raise tx.raises(TypeError, f"{what} {value.cls.__name__!r}")
     constants = [tx.constant(arg) for arg in args]
@@ -157,14 +158,14 @@ def _number_of(tx: Context, value: ObjectValue, name: str, kind: type) -> Value:
         owner = f"{value.cls.__name__}." if kind is float else ""
         raise tx.raises(TypeError, f"{owner}{name} returned non-{kind.__name__} (type {found.__name__})")
     if found is not kind:
-        raise GraphBreak("CAP230", f"{name} gives a {found.__name__}")
+        raise GraphBreak(NOT_IN_PYTHON, f"{name} gives a {found.__name__}")
     return made
 
 
 def _refuse_text(value: ObjectValue) -> None:
     """A number is read out of the content of an object whose class is made from ``str``, or that lends its memory."""
     if issubclass(value.cls, str) or has_buffer(value.cls):
-        raise GraphBreak("CAP230", f"a number is made of {value.describe()}")
+        raise GraphBreak(NOT_IN_PYTHON, f"a number is made of {value.describe()}")
 
 
 @handles(float)
@@ -198,7 +199,7 @@ def _make_plain(cls: type) -> Any:
             named = {name: tx.calls.python_object(arg) for name, arg in kwargs.items()}
         except NotConstant:
             raise GraphBreak(
-                "CAP230", f"{cls.__name__}() of a value that is not known while tracing"
+                NOT_IN_PYTHON, f"{cls.__name__}() of a value that is not known while tracing"
             ) from None
         return Const(tx.fold(lambda: cls(*plain, **named)))
 
@@ -211,7 +212,7 @@ handles(bytes)(_make_plain(bytes))
 
 @handles(bytearray, memoryview)
 def make_memory(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    raise GraphBreak("CAP230", "a bytearray or memory object is made")
+    raise GraphBreak(NOT_IN_PYTHON, "a bytearray or memory object is made")
 
 
 @handles(bool)
@@ -248,7 +249,7 @@ def type_of(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
             content = {tx.constant(key): value for key, value in entries.all_entries(tx).values()}
             return new_type(tx, tx.constant(name), [tx.force(base) for base in bases.items], content)
     if len(args) != 1 or kwargs:
-        raise GraphBreak("CAP232", "a class is made")
+        raise GraphBreak(CLASS_MADE, "a class is made")
     value = args[0]
     if isinstance(value, ObjectValue):
         tx.attributes.guard_type(value)
@@ -306,7 +307,7 @@ def make_filter(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Val
 @handles(super)
 def make_super(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     if len(args) == 1:
-        raise GraphBreak("CAP214", "an unbound super object is made")
+        raise GraphBreak(DESCRIPTOR, "an unbound super object is made")
     if args:
         return _super(tx, tx.constant(args[0]), args[1])
     frame = tx.frames[-1]
@@ -335,7 +336,7 @@ def _super(tx: Context, cls: Any, receiver: Value) -> Value:
     kind = receiver.python_type()
     is_class = receiver.known_class() is not None
     if not (issubclass(kind, cls) or (is_class and issubclass(receiver.as_constant(), cls))):
-        raise GraphBreak("CAP214", f"super() of {cls.__qualname__} for {receiver.describe()}")
+        raise GraphBreak(DESCRIPTOR, f"super() of {cls.__qualname__} for {receiver.describe()}")
     return SuperValue(cls, receiver)
 
 
@@ -347,7 +348,7 @@ def make_object(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Val
 def _descriptor(kind: type, most: int) -> Handler:
     def make(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
         if kwargs or not (kind is property or args) or len(args) > most:
-            raise GraphBreak("CAP230", f"{kind.__name__}() with such arguments")
+            raise GraphBreak(NOT_IN_PYTHON, f"{kind.__name__}() with such arguments")
         return DescriptorValue(kind, list(args))
 
     return make
@@ -380,7 +381,7 @@ def make_method(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Val
 @handles(types.SimpleNamespace)
 def make_namespace(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     if args:
-        raise GraphBreak("CAP230", "SimpleNamespace is called with a positional argument")
+        raise GraphBreak(NOT_IN_PYTHON, "SimpleNamespace is called with a positional argument")
     made = ObjectValue(types.SimpleNamespace)
     made.attrs.update(kwargs)
     return made

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+from dynamo_capture.foundation.break_kinds import NOT_IN_PYTHON
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.semantics.numbers import floats
 from dynamo_capture.semantics.registry import handles
@@ -18,7 +19,7 @@ _EMPTY = "iterable argument is empty" if sys.version_info >= (3, 12) else "arg i
 def _extreme(tx: Context, args: list[Value], kwargs: dict[str, Value], symbol: str) -> Value:
     """``max`` (``>``) or ``min`` (``<``)."""
     if len(args) > 1 and "default" in kwargs:
-        raise GraphBreak("CAP230", "max() or min() of several arguments gets a default")
+        raise GraphBreak(NOT_IN_PYTHON, "max() or min() of several arguments gets a default")
     key, best, sizes = kwargs.get("key", NONE), None, []
     for item in args if len(args) > 1 else args[0].one_by_one(tx):
         if best is None and is_none(key) and (item.expr is not None or item.python_type() is int):

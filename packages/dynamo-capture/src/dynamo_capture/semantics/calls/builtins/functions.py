@@ -7,6 +7,15 @@ import types
 from typing import Any
 
 from dynamo_capture.foundation import numpy_types
+from dynamo_capture.foundation.break_kinds import (
+    CONTENT_DECIDES,
+    NAMESPACE_ACCESS,
+    NOT_IN_PYTHON,
+    OBJECT_ADDRESS,
+    OUTSIDE_WORLD,
+    UNKNOWN_HASH,
+    UNKNOWN_VALUE,
+)
 from dynamo_capture.foundation.class_members import has_member
 from dynamo_capture.foundation.errors import GraphBreak, NotConstant, UserRaise
 from dynamo_capture.foundation.type_names import message_name
@@ -109,7 +118,7 @@ def variables(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value
             if issubclass(raised.value.python_type(), AttributeError):
                 raise tx.raises(TypeError, "vars() argument must have __dict__ attribute") from None
             raise
-    raise GraphBreak("CAP234", "vars() without an argument")
+    raise GraphBreak(NAMESPACE_ACCESS, "vars() without an argument")
 
 
 @handles(id)
@@ -123,7 +132,7 @@ def identity(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     if isinstance(value, TensorValue) and value.real is not None and isinstance(value.source, DerivedSource):
         tx.guards.is_object(value.source, value.real)  # one that an object of the program keeps
         return Const(id(value.real))
-    raise GraphBreak("CAP235", f"the id of {value.describe()}")
+    raise GraphBreak(OBJECT_ADDRESS, f"the id of {value.describe()}")
 
 
 @handles(hash)
@@ -131,7 +140,7 @@ def hash_of(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     value = args[0]
     key = tx.hash_key(value)
     if _holds_identity(key) or tx.new_class(key) is not None:
-        raise GraphBreak("CAP212", f"the hash of {value.describe()}")
+        raise GraphBreak(UNKNOWN_HASH, f"the hash of {value.describe()}")
     return Const(tx.fold(lambda: hash(key)))
 
 
@@ -167,7 +176,7 @@ def formatted(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value
     except NotConstant:
         if not spec:
             return Const(str).call(tx, [value], {})
-        raise GraphBreak("CAP211", f"{value.describe()} is formatted") from None
+        raise GraphBreak(UNKNOWN_VALUE, f"{value.describe()} is formatted") from None
     return Const(tx.fold(lambda: format(real, spec)))
 
 
@@ -176,7 +185,7 @@ def iterator(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     if len(args) == 1:
         return args[0].iterate(tx)
     if not args[0].is_callable(tx):
-        raise GraphBreak("CAP230", f"iter() with {args[0].describe()}, which cannot be called")
+        raise GraphBreak(NOT_IN_PYTHON, f"iter() with {args[0].describe()}, which cannot be called")
     return CallIterator(args[0], args[1])
 
 
@@ -225,7 +234,7 @@ _DIVIDED = (*numpy_types.ARRAYS, *numpy_types.SCALARS)
 def quotient_and_rest(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
     one, other = args
     if any(isinstance(arg, ObjectValue) for arg in args):
-        raise GraphBreak("CAP230", "divmod() of an object of the program")
+        raise GraphBreak(NOT_IN_PYTHON, "divmod() of an object of the program")
     if isinstance(one, Const) and isinstance(other, Const) and not (one.is_open or other.is_open):
         check_metaclass(tx, one.value, "__divmod__")
         check_metaclass(tx, other.value, "__rdivmod__")
@@ -265,7 +274,7 @@ def power(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
 def total(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
     result = args[1] if len(args) > 1 else kwargs.get("start", Const(0))
     if result.python_type() in (str, bytes, bytearray):
-        raise GraphBreak("CAP230", f"sum() starts with {result.describe()}")
+        raise GraphBreak(NOT_IN_PYTHON, f"sum() starts with {result.describe()}")
     if isinstance(args[0], MapIterator) or isinstance(result, ObjectValue):
         return None  # a graph may end in what these call
     for item in args[0].one_by_one(tx):
@@ -312,7 +321,7 @@ def sorted_list(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Val
         plain = [tx.calls.python_object(rank) for rank in ranks]
     except NotConstant:
         if tensors_of(ranks) and len(ranks) > 1:
-            raise GraphBreak("CAP201", "tensors are sorted by their content") from None
+            raise GraphBreak(CONTENT_DECIDES, "tensors are sorted by their content") from None
         given = [ListValue(items), ListValue(ranks), boolean(reverse)]
         return tx.inliner.call_function(Const(sorted_by), given, {})
     order = tx.fold(lambda: sorted(range(len(items)), key=plain.__getitem__, reverse=reverse))
@@ -321,32 +330,32 @@ def sorted_list(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Val
 
 @handles(globals)
 def global_names(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    raise GraphBreak("CAP234", "globals()")
+    raise GraphBreak(NAMESPACE_ACCESS, "globals()")
 
 
 @handles(locals)
 def local_names(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    raise GraphBreak("CAP234", "locals()")
+    raise GraphBreak(NAMESPACE_ACCESS, "locals()")
 
 
 @handles(dir)
 def names_of(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    raise GraphBreak(*(("CAP230", "dir() of an object") if args else ("CAP234", "dir()")))
+    raise GraphBreak(*((NOT_IN_PYTHON, "dir() of an object") if args else (NAMESPACE_ACCESS, "dir()")))
 
 
 @handles(exec, eval)
 def runs_code(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    raise GraphBreak("CAP234", "exec() or eval()")
+    raise GraphBreak(NAMESPACE_ACCESS, "exec() or eval()")
 
 
 @handles(print)
 def print_(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    raise GraphBreak("CAP236", "print() writes to the terminal")
+    raise GraphBreak(OUTSIDE_WORLD, "print() writes to the terminal")
 
 
 @handles(input, open, compile, breakpoint)
 def interacts(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    raise GraphBreak("CAP236", "a builtin that talks to the outside world")
+    raise GraphBreak(OUTSIDE_WORLD, "a builtin that talks to the outside world")
 
 
 __all__ = ["DictValue", "InstanceDictValue", "SequenceValue"]

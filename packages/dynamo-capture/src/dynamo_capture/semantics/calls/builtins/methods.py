@@ -11,6 +11,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
+from dynamo_capture.foundation.break_kinds import NOT_IN_PYTHON, UNKNOWN_VALUE
 from dynamo_capture.foundation.errors import GraphBreak, NotConstant, UserRaise
 from dynamo_capture.foundation.type_names import message_name
 from dynamo_capture.polyfills.torch import substitute_for
@@ -89,7 +90,7 @@ def _called(tx: Context, owner: Value, name: str, args: list[Value], kwargs: dic
     general = _GENERAL.get(name)
     if general is not None:
         if kwargs or len(args) != _OPERANDS.get(name, 1):
-            raise GraphBreak("CAP230", f"{owner.describe()}.{name} gets arguments that it does not take")
+            raise GraphBreak(NOT_IN_PYTHON, f"{owner.describe()}.{name} gets arguments that it does not take")
         if (
             name in _OF_SETS
             and isinstance(owner, SetValue)
@@ -99,18 +100,18 @@ def _called(tx: Context, owner: Value, name: str, args: list[Value], kwargs: dic
         if name in _MEETING and (
             _plain_class(args[0]) is not _plain_class(owner) or isinstance(owner, DictView)
         ):
-            raise GraphBreak("CAP230", f"{owner.describe()}.{name} gets {args[0].describe()}")
+            raise GraphBreak(NOT_IN_PYTHON, f"{owner.describe()}.{name} gets {args[0].describe()}")
         if general is _repeated and not issubclass(args[0].python_type(), int):
-            raise GraphBreak("CAP230", f"{owner.describe()}.{name} gets {args[0].describe()}")
+            raise GraphBreak(NOT_IN_PYTHON, f"{owner.describe()}.{name} gets {args[0].describe()}")
         return general(tx, owner, args)
     try:
         real = tx.calls.python_object(owner)
         arguments = [tx.calls.python_object(arg) for arg in args]
         named = {key: tx.calls.python_object(value) for key, value in kwargs.items()}
     except NotConstant:
-        raise GraphBreak("CAP230", f"the method {name!r} of {owner.describe()}") from None
+        raise GraphBreak(NOT_IN_PYTHON, f"the method {name!r} of {owner.describe()}") from None
     if isinstance(owner, (ListValue, DictValue, SetValue)):
-        raise GraphBreak("CAP230", f"the method {name!r} of {owner.describe()}")
+        raise GraphBreak(NOT_IN_PYTHON, f"the method {name!r} of {owner.describe()}")
     return tx.calls.from_python(tx.fold(lambda: getattr(real, name)(*arguments, **named)))
 
 
@@ -118,7 +119,7 @@ def check_arguments(owner: Value, original: Any, args: list[Value], kwargs: dict
     """Break the graph, so that Python raises, at a call that the method does not take."""
     if not takes(original, 1 + len(args), tuple(kwargs)):
         raise GraphBreak(
-            "CAP230", f"{owner.describe()}.{original.__name__} gets arguments that it does not take"
+            NOT_IN_PYTHON, f"{owner.describe()}.{original.__name__} gets arguments that it does not take"
         )
 
 
@@ -386,7 +387,7 @@ def str_format(tx: Context, owner: Const, args: list[Value], kwargs: dict[str, V
         plain = [tx.calls.python_object(arg) for arg in args]
         named = {name: tx.calls.python_object(value) for name, value in kwargs.items()}
     except NotConstant:
-        raise GraphBreak("CAP211", "an unknown value is formatted") from None
+        raise GraphBreak(UNKNOWN_VALUE, "an unknown value is formatted") from None
     return Const(tx.fold(lambda: owner.value.format(*plain, **named)))
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from dynamo_capture.foundation.break_kinds import C_OBJECT_MADE, NOT_IN_PYTHON
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.semantics.calls.builtins.construct import (
     construct_plainly,
@@ -61,7 +62,7 @@ def new_tuple_of(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Va
 def new_frozenset(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     cls = _allowed(tx, frozenset.__new__, args, kwargs)
     if cls is not frozenset:
-        raise GraphBreak("CAP233", f"an instance of {cls.__qualname__} is made, a subclass of frozenset")
+        raise GraphBreak(C_OBJECT_MADE, f"an instance of {cls.__qualname__} is made, a subclass of frozenset")
     return tx.calls.as_set(args[1], frozenset) if len(args) > 1 else SetValue({}, frozenset)
 
 
@@ -79,7 +80,7 @@ def new_exception(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> V
 def type_call(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     owner = args[0] if args else None
     if not isinstance(owner, Const):
-        raise GraphBreak("CAP230", "type.__call__ is called on what is not a known class")
+        raise GraphBreak(NOT_IN_PYTHON, "type.__call__ is called on what is not a known class")
     if not isinstance(owner.value, type):
         tx.fold(lambda: type.__call__(owner.value))
     return construct_plainly(tx, owner, args[1:], kwargs)

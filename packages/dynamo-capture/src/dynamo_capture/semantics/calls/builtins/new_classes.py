@@ -13,6 +13,7 @@ import types
 from typing import Any
 
 import fx_guards
+from dynamo_capture.foundation.break_kinds import CLASS_MADE
 from dynamo_capture.foundation.errors import DataDependent, GraphBreak, NotConstant
 from dynamo_capture.foundation.known_objects import is_known
 from dynamo_capture.frames.frame import Frame, Return, break_of
@@ -97,7 +98,7 @@ def new_type(tx: Context, name: Any, bases: list[Value], entries: dict[str, Valu
 
 
 def _refused(what: str) -> GraphBreak:
-    return GraphBreak("CAP232", f"a class is made, {what}")
+    return GraphBreak(CLASS_MADE, f"a class is made, {what}")
 
 
 def _is_plain(tx: Context, base: type) -> bool:

@@ -7,6 +7,7 @@ import types
 
 import torch
 
+from dynamo_capture.foundation.break_kinds import OBJECT_OPERATION
 from dynamo_capture.foundation.class_members import has_member
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.foundation.type_names import message_name
@@ -36,7 +37,8 @@ def make_reversed(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> V
     tx.tensors.check_special(value, "__reversed__")
     if isinstance(value, TensorValue) and is_asked(tx, [value]):
         raise GraphBreak(
-            "CAP210", f"reversed() of a {value.meta.cls.__name__}, of which __torch_function__ is asked"
+            OBJECT_OPERATION,
+            f"reversed() of a {value.meta.cls.__name__}, of which __torch_function__ is asked",
         )
     if isinstance(value, TensorValue):
         return tx.inliner.call_function(Const(torch.Tensor.__reversed__), [value], {})

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import fx_guards
+from dynamo_capture.foundation.break_kinds import NOT_IN_PYTHON, UNKNOWN_HASH, UNKNOWN_VALUE
 from dynamo_capture.foundation.class_members import has_member
 from dynamo_capture.foundation.errors import GraphBreak, UserRaise
 from dynamo_capture.foundation.type_names import has_sequence_slots, message_name
@@ -107,7 +108,7 @@ def call_slot(
     name = function.__name__
     is_taken = len(args) >= _LEAST.get(name, 0) and takes(function, 1 + len(args), tuple(kwargs))
     if isinstance(function, METHOD_KINDS) and not is_taken:
-        raise GraphBreak("CAP230", f"{function.__qualname__} gets arguments that it does not take")
+        raise GraphBreak(NOT_IN_PYTHON, f"{function.__qualname__} gets arguments that it does not take")
     handler = handler_of(function)
     answer = None if handler is None else handler(tx, [receiver, *args], kwargs)
     if answer is not None:
@@ -124,7 +125,7 @@ def call_slot(
         case "__getattribute__":
             return tx.attributes.without_getattr(receiver, attribute_name(tx, args[0]))
         case "__hash__":
-            raise GraphBreak("CAP212", f"the hash of {receiver.describe()} is asked for")
+            raise GraphBreak(UNKNOWN_HASH, f"the hash of {receiver.describe()} is asked for")
         case "__init_subclass__" | "__setstate__" | "__reduce__" | "__reduce_ex__":
             raise receiver.unsupported(f"calling {name}")
         case "__eq__" if function is object.__eq__:
@@ -146,7 +147,7 @@ def call_slot(
     if receiver.base is not None:
         return _of_content(tx, receiver, receiver.base, function, args, kwargs)
     if receiver.real is not None and receiver.source is not None:
-        raise GraphBreak("CAP230", f"a call of {function.__qualname__} on {receiver.describe()}")
+        raise GraphBreak(NOT_IN_PYTHON, f"a call of {function.__qualname__} on {receiver.describe()}")
     raise receiver.unsupported(f"calling {name}")
 
 
@@ -187,15 +188,15 @@ def _text(tx: Context, receiver: ObjectValue, function: Any, args: list[Value]) 
     name = function.__name__
     if name == "__format__":
         if tx.constant(args[0]) != "":
-            raise GraphBreak("CAP230", f"{receiver.describe()} is formatted with a specification")
+            raise GraphBreak(NOT_IN_PYTHON, f"{receiver.describe()} is formatted with a specification")
         return text_of(tx, receiver)
     if issubclass(function.__objclass__, BaseException):
         return text_of_exception(tx, receiver, name)
     if function.__objclass__ is not object:
-        raise GraphBreak("CAP211", f"the text of {receiver.describe()}")
+        raise GraphBreak(UNKNOWN_VALUE, f"the text of {receiver.describe()}")
     own = tx.attributes.in_class(receiver.cls, "__repr__")
     if name == "__repr__" or own is object.__repr__:
-        raise GraphBreak("CAP211", f"the text of {receiver.describe()}")
+        raise GraphBreak(UNKNOWN_VALUE, f"the text of {receiver.describe()}")
     return tx.calls.special(receiver, "__repr__", [])
 
 
@@ -218,10 +219,10 @@ def _initialize(
         if receiver.real is not None:
             raise receiver.unsupported("initializing")
         if kwargs:
-            raise GraphBreak("CAP230", f"{cls.__name__} is initialized with keyword arguments")
+            raise GraphBreak(NOT_IN_PYTHON, f"{cls.__name__} is initialized with keyword arguments")
         exception_fields.initialize(receiver, args)
     elif function.__objclass__ is not object:
-        raise GraphBreak("CAP230", f"a call of {function.__qualname__} on {receiver.describe()}")
+        raise GraphBreak(NOT_IN_PYTHON, f"a call of {function.__qualname__} on {receiver.describe()}")
     elif args or kwargs:
         _refuse_arguments(tx, cls)
     return NONE

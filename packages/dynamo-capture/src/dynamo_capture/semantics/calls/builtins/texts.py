@@ -8,6 +8,7 @@ import reprlib
 import types
 from typing import Any
 
+from dynamo_capture.foundation.break_kinds import UNKNOWN_VALUE
 from dynamo_capture.foundation.errors import GraphBreak, NotConstant
 from dynamo_capture.values import Const, ObjectValue, TextValue, Value
 from dynamo_capture.values.base import Context
@@ -35,7 +36,7 @@ def text_of(tx: Context, value: Value, name: str = "__str__") -> Value:
                 return TextValue([(value, 1 if name == "__str__" else 2)])
             if special == "__str__" and found is not object.__str__:
                 break
-    raise GraphBreak("CAP211", f"the text of {value.describe()}")
+    raise GraphBreak(UNKNOWN_VALUE, f"the text of {value.describe()}")
 
 
 def text_of_exception(tx: Context, value: ObjectValue, name: str) -> Value:
@@ -47,7 +48,7 @@ def text_of_exception(tx: Context, value: ObjectValue, name: str) -> Value:
     try:
         plain = [tx.calls.python_object(arg) for arg in args]
     except NotConstant:
-        raise GraphBreak("CAP211", f"the text of {value.describe()}") from None
+        raise GraphBreak(UNKNOWN_VALUE, f"the text of {value.describe()}") from None
     if name == "__repr__":
         shown = f"({plain[0]!r})" if len(plain) == 1 else repr(tuple(plain))
         return Const(value.cls.__name__ + shown)

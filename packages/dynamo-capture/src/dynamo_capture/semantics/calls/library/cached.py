@@ -30,6 +30,7 @@ from contextlib import suppress
 from typing import Any
 
 from dynamo_capture.bytecode.decoded import decoded
+from dynamo_capture.foundation.break_kinds import NOT_IN_PYTHON
 from dynamo_capture.foundation.errors import GraphBreak, UserRaise
 from dynamo_capture.semantics.regions.reachable import first_outside
 from dynamo_capture.sources.cached_answers import NO_ANSWER, KeptAnswerSource, caches_of
@@ -49,14 +50,16 @@ def call_cached(tx: Context, owner: Const, args: list[Value], kwargs: dict[str, 
     source = _source(tx, function, args, kwargs)
     if not _is_answered(function, source):
         if _is_full(function):
-            raise GraphBreak("CAP230", f"{owner.describe()} has a cache that is full: another entry would go")
+            raise GraphBreak(
+                NOT_IN_PYTHON, f"{owner.describe()} has a cache that is full: another entry would go"
+            )
         is_suspect = not tx.policy.is_fullgraph and _may_change(function.__wrapped__, set())
         if is_suspect and _changes(tx, function, args, kwargs):
-            raise GraphBreak("CAP230", f"{owner.describe()} has a cache, and effects beside its result")
+            raise GraphBreak(NOT_IN_PYTHON, f"{owner.describe()} has a cache, and effects beside its result")
     try:
         real = source.step(function)
     except Exception as error:  # the program's own: nothing of it is kept
-        raise GraphBreak("CAP230", f"{owner.describe()} has a cache, and raises {error!r}") from None
+        raise GraphBreak(NOT_IN_PYTHON, f"{owner.describe()} has a cache, and raises {error!r}") from None
     return tx.wrap(real, source)
 
 
@@ -116,7 +119,7 @@ def _after_changes(tx: Context, owner: Const, args: list[Value], kwargs: dict[st
         return tx.wrap(source.step(function), source)
     code = getattr(function.__wrapped__, "__code__", None)
     refusal = GraphBreak(
-        "CAP230", f"{code and code.co_qualname} has a cache and is called after changes to objects"
+        NOT_IN_PYTHON, f"{code and code.co_qualname} has a cache and is called after changes to objects"
     )
     if code is None:
         raise refusal
@@ -236,7 +239,7 @@ def _argument(tx: Context, value: Value) -> Any:
     if isinstance(value, ObjectValue) and value.real is not None and value.source is not None:
         tx.guards.is_object(value.source, value.real)
         return known_object(value.real)
-    raise GraphBreak("CAP230", f"{value.describe()} is passed to a function with a cache")
+    raise GraphBreak(NOT_IN_PYTHON, f"{value.describe()} is passed to a function with a cache")
 
 
 __all__ = ["call_cached"]

@@ -9,6 +9,7 @@ import types
 import torch
 
 import fx_guards
+from dynamo_capture.foundation.break_kinds import NOT_IN_PYTHON
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.foundation.known_objects import PLAIN
 from dynamo_capture.runtime.replacement_calls import builtin_base
@@ -51,7 +52,7 @@ def shallow_copy(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Va
             value, "__copy__"
         )
         if has_own or not (_copies_by_dict(tx, value.cls) and _answers_as_its_class(tx, value)):
-            raise GraphBreak("CAP230", f"copy.copy() of {value.describe()}")
+            raise GraphBreak(NOT_IN_PYTHON, f"copy.copy() of {value.describe()}")
         if value.base is None:
             made = ObjectValue(value.cls)
             _fill(tx, made, {name: tx.force(item) for name, item in _members(tx, value).items()})
@@ -66,7 +67,7 @@ def deep_copy(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value
     if memo is None or is_none(memo):
         memo = DeepCopyMemo()
     elif not isinstance(memo, DeepCopyMemo):
-        raise GraphBreak("CAP230", "copy.deepcopy() with a memo of the program's own")
+        raise GraphBreak(NOT_IN_PYTHON, "copy.deepcopy() with a memo of the program's own")
     return _deep_copy(tx, value, memo)
 
 
@@ -110,13 +111,13 @@ def _deep_copy(tx: Context, value: Value, memo: DeepCopyMemo) -> Value:
             return made_dict
         case TensorValue() if _is_plain_tensor(value):
             if memo.memories.setdefault(_memory(value), value) is not value:
-                raise GraphBreak("CAP230", "copy.deepcopy() of tensors that share memory")
+                raise GraphBreak(NOT_IN_PYTHON, "copy.deepcopy() of tensors that share memory")
             clone = value.call_method(tx, "clone", [], {})
             memo.note(value, clone)
             return clone
         case ObjectValue() if value.base is None:
             return _deep_copy_object(tx, value, memo)
-    raise GraphBreak("CAP230", f"copy.deepcopy() of {value.describe()}")
+    raise GraphBreak(NOT_IN_PYTHON, f"copy.deepcopy() of {value.describe()}")
 
 
 def _memory(value: TensorValue) -> int:
@@ -178,10 +179,10 @@ def _fill(tx: Context, made: ObjectValue, members: dict[str, Value]) -> None:
     """Put members into a new object; where there are some, Python asks it how."""
     if members and _is_asked(tx, made.cls):
         if tx.attributes.has(made, "__setstate__"):
-            raise GraphBreak("CAP230", f"a copy of {made.describe()} has a __setstate__")
+            raise GraphBreak(NOT_IN_PYTHON, f"a copy of {made.describe()} has a __setstate__")
         found = made.get_attr(tx, "__dict__")
         if not isinstance(found, InstanceDictValue) or found.owner is not made:
-            raise GraphBreak("CAP230", f"a copy of {made.describe()} has another __dict__")
+            raise GraphBreak(NOT_IN_PYTHON, f"a copy of {made.describe()} has another __dict__")
     made.attrs.update(members)
 
 
@@ -205,7 +206,7 @@ def _deep_copy_object(tx: Context, value: ObjectValue, memo: DeepCopyMemo) -> Va
         memo.note(value, copied)
         return copied
     if not (_copies_by_dict(tx, value.cls) and _answers_as_its_class(tx, value, "__deepcopy__")):
-        raise GraphBreak("CAP230", f"copy.deepcopy() of {value.describe()}")
+        raise GraphBreak(NOT_IN_PYTHON, f"copy.deepcopy() of {value.describe()}")
     made = ObjectValue(value.cls)
     memo.note(value, made)
     _fill(tx, made, {name: _deep_copy(tx, item, memo) for name, item in _members(tx, value).items()})

@@ -6,6 +6,7 @@ import functools
 import operator
 from typing import Any
 
+from dynamo_capture.foundation.break_kinds import NOT_IN_PYTHON
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.polyfills.torch import substitute_for
 from dynamo_capture.values import Const, Value
@@ -51,7 +52,7 @@ def new_getter(tx: Context, kind: type, args: list[Value], kwargs: dict[str, Val
     """``kind(*args, **kwargs)``."""
     names = args if kind is operator.attrgetter else args[:1] if kind is operator.methodcaller else []
     if not all(isinstance(name, Const) and isinstance(name.value, str) for name in names):
-        raise GraphBreak("CAP230", f"{kind.__qualname__} is made with what is not known")
+        raise GraphBreak(NOT_IN_PYTHON, f"{kind.__qualname__} is made with what is not known")
     return GetterValue(kind, args, kwargs)
 
 

@@ -6,6 +6,7 @@ import sys
 import traceback
 import types
 
+from dynamo_capture.foundation.break_kinds import NAMESPACE_ACCESS
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.frames import tracebacks
 from dynamo_capture.runtime import suspension
@@ -50,7 +51,7 @@ _LOOK_AT_FRAMES = [
 
 @handles(*_LOOK_AT_FRAMES, traceback.StackSummary.extract, traceback.TracebackException.from_exception)
 def looks_at_frames(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    raise GraphBreak("CAP234", "the module traceback looks at the frames of the program")
+    raise GraphBreak(NAMESPACE_ACCESS, "the module traceback looks at the frames of the program")
 
 
 @handles(traceback.clear_frames)

@@ -7,6 +7,7 @@ import types
 import typing
 from typing import Any
 
+from dynamo_capture.foundation.break_kinds import DESCRIPTOR
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.foundation.known_objects import LIBRARIES
 from dynamo_capture.semantics.registry import handles
@@ -123,5 +124,5 @@ def _check_unchanged(tx: Context, function: types.FunctionType, reads_annotation
         known = tx.wrapping.value_of(space)
         if known is not None and tx.effects.has_changed(known):
             raise GraphBreak(
-                "CAP214", f"what describes {function.__qualname__} is read, and has been changed"
+                DESCRIPTOR, f"what describes {function.__qualname__} is read, and has been changed"
             )

@@ -7,6 +7,7 @@ import operator
 import sys
 from typing import Any
 
+from dynamo_capture.foundation.break_kinds import NOT_IN_PYTHON
 from dynamo_capture.foundation.class_members import has_member
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.semantics.registry import handles
@@ -57,7 +58,7 @@ def _number(tx: Context, value: Value) -> int:
         return tx.fold(lambda: operator.index(known))
     if value.varies:
         return tx.integer(value)
-    raise GraphBreak("CAP230", f"{value.describe()} is taken for a number of items")
+    raise GraphBreak(NOT_IN_PYTHON, f"{value.describe()} is taken for a number of items")
 
 
 @handles(itertools.chain)
@@ -228,7 +229,7 @@ def tee(tx: Context, args: Args, kwargs: Kwargs) -> Value:
         copies = [TeeIterator(inner.shared, inner.position) for _ in range(number - 1)]
         return TupleValue([inner, *copies])
     if _is_copied(inner):
-        raise GraphBreak("CAP230", f"tee copies {inner.describe()}")
+        raise GraphBreak(NOT_IN_PYTHON, f"tee copies {inner.describe()}")
     if isinstance(inner, ObjectIterator):  # which C asks a second time
         inner = inner.value.iterate(tx)
     shared = SharedItems(inner)

@@ -7,6 +7,7 @@ import types
 import weakref
 from typing import Any
 
+from dynamo_capture.foundation.break_kinds import C_OBJECT_MADE
 from dynamo_capture.foundation.class_members import has_weak_references
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.semantics.registry import handles
@@ -21,12 +22,12 @@ from fx_interface.source import AttrSource, ItemSource
 def make_reference(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     target = args[0]
     if len(args) > 1 or kwargs:
-        raise GraphBreak("CAP233", "a weak reference with a callback is made")
+        raise GraphBreak(C_OBJECT_MADE, "a weak reference with a callback is made")
     existing = isinstance(target, (ObjectValue, DictValue, ListValue, SetValue, TensorValue))
     if type(target) is TensorValue and target.source is None:
         return NewReference(target)
     if not existing or target.source is None:
-        raise GraphBreak("CAP233", f"a weak reference to {target.describe()} is made")
+        raise GraphBreak(C_OBJECT_MADE, f"a weak reference to {target.describe()} is made")
     if not has_weak_references(target.python_type()):
         name = target.python_type().__name__
         raise tx.raises(TypeError, f"cannot create weak reference to {name!r} object")

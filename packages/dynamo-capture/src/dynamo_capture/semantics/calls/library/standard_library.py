@@ -16,6 +16,7 @@ import types
 import typing
 from typing import Any
 
+from dynamo_capture.foundation.break_kinds import BREAK_REQUESTED, C_OBJECT_MADE, NOT_IN_PYTHON
 from dynamo_capture.foundation.class_members import has_member
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.semantics.registry import handles, pure
@@ -99,14 +100,16 @@ def path_of(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
 def break_graph(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     message = args[0] if args else kwargs.get("msg")
     text = "" if message is None else str(tx.constant(message))
-    raise GraphBreak("CAP231", f"graph_break() was called: {text}" if text else "graph_break() was called")
+    raise GraphBreak(
+        BREAK_REQUESTED, f"graph_break() was called: {text}" if text else "graph_break() was called"
+    )
 
 
 @handles(types.MappingProxyType)
 def mapping_proxy(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     (mapping,) = args
     if not isinstance(mapping, DictValue):
-        raise GraphBreak("CAP233", f"a mappingproxy of {mapping.describe()} is made")
+        raise GraphBreak(C_OBJECT_MADE, f"a mappingproxy of {mapping.describe()} is made")
     return ProxyValue(mapping)
 
 
@@ -251,7 +254,7 @@ def _names(tx: Context, given: Value | None, default: tuple[str, ...]) -> tuple[
 
 @handles(functools.lru_cache)
 def lru_cache(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    raise GraphBreak("CAP230", "a cache is made inside the compiled function")
+    raise GraphBreak(NOT_IN_PYTHON, "a cache is made inside the compiled function")
 
 
 @handles(importlib.import_module)

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from dynamo_capture.foundation.break_kinds import DISPATCH_IN_PYTHON
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.foundation.known_objects import in_c
 from dynamo_capture.guard_kinds.distributed_state import distributed_state
@@ -35,7 +36,7 @@ def _operation(name: str, takes_mesh: bool) -> Handler:
         given = [plain_argument(tx, value) for value in args]
         options = {key: plain_argument(tx, value) for key, value in kwargs.items()}
         if takes_mesh and is_none(given[1] if len(given) > 1 else options.get("device_mesh", NONE)):
-            raise GraphBreak("CAP249", "a distributed tensor is made over the mesh of a block")
+            raise GraphBreak(DISPATCH_IN_PYTHON, "a distributed tensor is made over the mesh of a block")
         tx.guards.add(distributed_state())
         function = operator.attrgetter(name)(sys.modules[_API])
         return by_library(tx, function, given, options)
@@ -80,7 +81,9 @@ for _name in ("Shard", "Replicate", "Partial"):
 
 def _handlers_change(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """What ``loss_parallel`` does; torch's dispatch has to see it."""
-    raise GraphBreak("CAP249", "operators of distributed tensors get handlers of their own, or lose them")
+    raise GraphBreak(
+        DISPATCH_IN_PYTHON, "operators of distributed tensors get handlers of their own, or lose them"
+    )
 
 
 for _name in ("_enable_custom_loss_ops", "_disable_custom_loss_ops"):

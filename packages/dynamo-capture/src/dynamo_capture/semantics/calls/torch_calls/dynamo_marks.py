@@ -11,6 +11,7 @@ from typing import Any
 
 from torch._compile import _disable_dynamo
 
+from dynamo_capture.foundation.break_kinds import BREAK_REQUESTED
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.values import Const, Value
 from dynamo_capture.values.base import Context
@@ -34,7 +35,7 @@ def without_stock_marks(
     if module == "torch._dynamo.decorators" and name in _ENDING:
         if is_torchs_own_code(tx):
             return Const(None)
-        raise GraphBreak("CAP231", f"torch._dynamo.{name}() was called")
+        raise GraphBreak(BREAK_REQUESTED, f"torch._dynamo.{name}() was called")
     if function in tx.policy.silenced:
         return Const(None)
     if tx.tensors.below and function.__code__.co_qualname == _DISABLING and hasattr(function, "__wrapped__"):

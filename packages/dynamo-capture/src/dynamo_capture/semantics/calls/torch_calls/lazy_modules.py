@@ -13,6 +13,7 @@ from torch.nn.modules import module as modules
 from torch.nn.modules.lazy import LazyModuleMixin
 
 from dynamo_capture._eval_frame import RegionFunction
+from dynamo_capture.foundation.break_kinds import UNUSUAL_TENSOR
 from dynamo_capture.foundation.errors import CapturedAnew, GraphBreak, NotConstant
 from dynamo_capture.runtime.replacement_calls import instance_dict
 from dynamo_capture.values import DictValue, ListValue, ObjectValue, TensorValue, TupleValue, Value
@@ -27,15 +28,15 @@ def initialize(tx: Context, owner: ObjectValue, args: list[Value], kwargs: dict[
         return
     real: Any = owner.real
     if tx.effects or not tx.output.is_repeatable or owner.attrs:
-        raise GraphBreak("CAP216", f"{owner.describe()} is initialized by a call that follows changes")
+        raise GraphBreak(UNUSUAL_TENSOR, f"{owner.describe()} is initialized by a call that follows changes")
     if len(real._forward_pre_hooks) != 1 or modules._global_forward_pre_hooks:
-        raise GraphBreak("CAP216", f"{owner.describe()} is initialized by a call, and has other hooks")
+        raise GraphBreak(UNUSUAL_TENSOR, f"{owner.describe()} is initialized by a call, and has other hooks")
     given = [_stand_in(tx, value) for value in args]
     named = {name: _stand_in(tx, value) for name, value in kwargs.items()}
     try:
         RegionFunction(real._infer_parameters, None)(real, tuple(given), named)
     except Exception as error:
-        raise GraphBreak("CAP216", f"{owner.describe()} is not initialized: {error}") from None
+        raise GraphBreak(UNUSUAL_TENSOR, f"{owner.describe()} is not initialized: {error}") from None
     raise CapturedAnew
 
 
@@ -47,7 +48,7 @@ def _stand_in(tx: Context, value: Value) -> Any:
             return value.real
         if value.meta.cls is torch.Tensor and value.meta.spec.is_static:
             return tx.inference.tensor(value.meta.spec, value.meta.requires_grad, value.meta.is_leaf)
-        raise GraphBreak("CAP216", f"a module is initialized by a call with {value.describe()}")
+        raise GraphBreak(UNUSUAL_TENSOR, f"a module is initialized by a call with {value.describe()}")
     if isinstance(value, ListValue) and value.cls is list:
         return [_stand_in(tx, item) for item in value.items]
     if isinstance(value, TupleValue):
@@ -59,4 +60,6 @@ def _stand_in(tx: Context, value: Value) -> Any:
     try:
         return value.python_object(tx)
     except NotConstant:
-        raise GraphBreak("CAP216", f"a module is initialized by a call with {value.describe()}") from None
+        raise GraphBreak(
+            UNUSUAL_TENSOR, f"a module is initialized by a call with {value.describe()}"
+        ) from None

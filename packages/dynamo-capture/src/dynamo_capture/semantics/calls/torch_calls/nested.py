@@ -9,6 +9,7 @@ import torch
 from torch.fx.operator_schemas import normalize_function
 from torch.nested._internal.nested_tensor import NestedTensor, _nt_view_dummy
 
+from dynamo_capture.foundation.break_kinds import C_OBJECT_MADE, DISPATCH_IN_PYTHON, NOT_IN_PYTHON
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.frames.parameters import Parameters
 from dynamo_capture.polyfills.torch import jagged
@@ -29,7 +30,7 @@ def make(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     given = {**dict(zip(("values", "offsets"), args, strict=False)), **kwargs}
     known = {"values", "offsets", "lengths", "_ragged_idx", "_metadata_cache"}
     if not given.keys() <= known or not given.keys() >= {"values", "offsets"}:
-        raise GraphBreak("CAP233", f"a nested tensor is made with {', '.join(given)}")
+        raise GraphBreak(C_OBJECT_MADE, f"a nested tensor is made with {', '.join(given)}")
     made = new_nested(
         tx,
         given["values"],
@@ -57,7 +58,7 @@ def rows(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """The rows that a nested tensor is a view of."""
     owner = tx.force(args[0])
     if not isinstance(owner, NestedValue):
-        raise GraphBreak("CAP249", "the rows of something else than a nested tensor are asked for")
+        raise GraphBreak(DISPATCH_IN_PYTHON, "the rows of something else than a nested tensor are asked for")
     return owner.rows
 
 
@@ -99,7 +100,7 @@ def _bound(target: Any, args: list[Value], kwargs: dict[str, Value]) -> dict[str
     try:
         bound = _signature(target).bind(*args, **kwargs)
     except TypeError:
-        raise GraphBreak("CAP230", f"{target} is called with other arguments than it takes") from None
+        raise GraphBreak(NOT_IN_PYTHON, f"{target} is called with other arguments than it takes") from None
     bound.apply_defaults()
     return dict(bound.arguments)
 
@@ -131,7 +132,9 @@ def attention(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value
     longest = [_longest(tx, part) for part in parts]
     plain = all(not tx.constant(given.get(name, NONE)) for name in _ATTENTION[3:6] + _ATTENTION[7:])
     if None in longest or not plain or not tx.operators.same(parts[1].offsets, parts[2].offsets):  # type: ignore[attr-defined]
-        raise GraphBreak("CAP249", "attention of nested tensors of another form, or with other options")
+        raise GraphBreak(
+            DISPATCH_IN_PYTHON, "attention of nested tensors of another form, or with other options"
+        )
     options = [given.get("scale", NONE)]
     found = [*parts, *longest[:2], *options]
     return tx.inliner.call_function(Const(jagged.attention), found, {})  # type: ignore[arg-type]

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from dynamo_capture.foundation.break_kinds import UNTRACEABLE
 from dynamo_capture.foundation.errors import GraphBreak, NotConstant
 from dynamo_capture.runtime.calls.packed_calls import PackedCall, Part, name_of, operators
 from dynamo_capture.values import Const, ListValue, ObjectValue, TensorValue, TupleValue, Value
@@ -96,23 +97,24 @@ def _forms(
     """The results without data, and whether there is only one: of a call with zeros."""
     if not all(spec.is_static for spec in specs):
         raise GraphBreak(
-            "CAP206", "what packed weights give for sizes that vary is known only when they are used"
+            UNTRACEABLE,
+            "what packed weights give for sizes that vary is known only when they are used",
         )
     operands = [_zeros(spec) for spec in specs]
     with torch.no_grad():
         try:
             results = PackedCall(function, args, kwargs)(operands)
         except Exception as error:
-            raise GraphBreak("CAP206", f"packed weights are not to be called so: {error}") from None
+            raise GraphBreak(UNTRACEABLE, f"packed weights are not to be called so: {error}") from None
     found = [results] if isinstance(results, torch.Tensor) else list(results)
     if not all(
         isinstance(one, torch.Tensor) and one.layout is torch.strided and not one.is_quantized
         for one in found
     ):
-        raise GraphBreak("CAP206", "packed weights give something other than plain tensors")
+        raise GraphBreak(UNTRACEABLE, "packed weights give something other than plain tensors")
     memories = {one.untyped_storage()._cdata for one in (*operands, *found)}
     if len(memories) < len(operands) + len(found):
-        raise GraphBreak("CAP206", "packed weights give tensors that share memory")
+        raise GraphBreak(UNTRACEABLE, "packed weights give tensors that share memory")
     return tuple(one.to("meta") for one in found), isinstance(results, torch.Tensor)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from dynamo_capture.foundation.break_kinds import COMMUNICATION
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.foundation.known_objects import in_c
 from dynamo_capture.polyfills.torch.collectives import left_to_torch, reduction_name
@@ -34,7 +35,7 @@ def _fact(read: Callable[[Any], Any]) -> Callable[[Context, list[Value], dict[st
 def leave(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """A collective that is no operator of a graph."""
     obstacle, function = (tx.constant(arg) for arg in args[:2])
-    raise GraphBreak("CAP256", f"{function.__name__} is given {obstacle}")
+    raise GraphBreak(COMMUNICATION, f"{function.__name__} is given {obstacle}")
 
 
 def _declare() -> None:

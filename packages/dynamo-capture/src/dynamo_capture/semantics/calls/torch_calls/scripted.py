@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from dynamo_capture.foundation.break_kinds import NOT_IN_PYTHON
 from dynamo_capture.foundation.errors import GraphBreak, UserRaise
 from dynamo_capture.foundation.known_objects import METHOD_IN_CPP
 from dynamo_capture.runtime.calls.opaque_calls import OpaqueCall
@@ -43,7 +44,9 @@ def call_scripted(tx: Context, owner: Const, args: list[Value], kwargs: dict[str
         return None
     seen = _seen_from_outside(function)
     if seen is not None:
-        raise GraphBreak("CAP230", f"the function {function.name} of TorchScript, in which there is {seen}")
+        raise GraphBreak(
+            NOT_IN_PYTHON, f"the function {function.name} of TorchScript, in which there is {seen}"
+        )
     try:
         places = tuple(range(len(args)))
         named = tuple(zip(kwargs, range(len(args), len(args) + len(kwargs)), strict=True))
@@ -54,7 +57,7 @@ def call_scripted(tx: Context, owner: Const, args: list[Value], kwargs: dict[str
     except UserRaise as raised:
         what = raised.value.python_type().__name__
     raise GraphBreak(
-        "CAP230", f"the function {function.name} of TorchScript raises a {what}, or asks for data"
+        NOT_IN_PYTHON, f"the function {function.name} of TorchScript raises a {what}, or asks for data"
     )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from dynamo_capture.foundation.break_kinds import C_OBJECT_MADE, CONTENT_DECIDES
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.semantics.calls.arrays.arrays import tensor_of
 from dynamo_capture.semantics.registry import handles
@@ -41,7 +42,7 @@ def _make_tensor(function: Any) -> Any:
             if joined is not None:
                 return joined
             raise GraphBreak(
-                "CAP201", f"torch.{function.__name__}() of a list of tensors reads their content"
+                CONTENT_DECIDES, f"torch.{function.__name__}() of a list of tensors reads their content"
             )
         return tx.tensors.call_function(function, args, kwargs)
 
@@ -176,7 +177,7 @@ def _make_legacy(cls: Any) -> Any:
         elif not kwargs and cls is torch.Tensor and len(args) == 1 and isinstance(args[0], TensorValue):
             alias: Value = tx.tensors.as_class(args[0], torch.Tensor)
             return alias
-        raise GraphBreak("CAP233", f"{cls.__name__} is called with something else than numbers")
+        raise GraphBreak(C_OBJECT_MADE, f"{cls.__name__} is called with something else than numbers")
 
     return unasked
 

@@ -6,6 +6,13 @@ from typing import Any
 
 import torch
 
+from dynamo_capture.foundation.break_kinds import (
+    C_OBJECT_MADE,
+    CONTENT_DECIDES,
+    RANDOM_STATE,
+    RUNS_AUTOGRAD,
+    TORCH_STATE_CHANGED,
+)
 from dynamo_capture.foundation.errors import GraphBreak, NotConstant, UserRaise
 from dynamo_capture.frames.frame import Frame
 from dynamo_capture.semantics.registry import handles, pure
@@ -32,6 +39,7 @@ from dynamo_capture.values import (
 )
 from dynamo_capture.values.base import Context
 from dynamo_capture.values.numbers.condition import DataCondition
+from fx_interface.tensor_spec import is_differentiable
 
 pure(
     torch._C._get_privateuse1_backend_name,
@@ -115,7 +123,7 @@ def assert_(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     if isinstance(args[0], TensorValue):
         condition = truth_of(tx, args[0]) if args[0].content is None and not tx.output.lasts else None
         if condition is None:
-            raise GraphBreak("CAP201", "an assertion on a tensor reads its content")
+            raise GraphBreak(CONTENT_DECIDES, "an assertion on a tensor reads its content")
         assume(tx, condition.relation)
         return NONE
     if not tx.truth(args[0]):
@@ -126,7 +134,7 @@ def assert_(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
 @handles(torch._check)
 def check(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     if isinstance(args[0], TensorValue):
-        raise GraphBreak("CAP201", "an assertion on a tensor reads its content")
+        raise GraphBreak(CONTENT_DECIDES, "an assertion on a tensor reads its content")
     if isinstance(args[0], DataCondition):
         state(tx, args[0].relation, _message(tx, args))
         return NONE
@@ -199,12 +207,12 @@ def log_api_usage(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> V
 
 @handles(torch.manual_seed, torch.seed, torch.initial_seed, torch.set_rng_state, torch.get_rng_state)
 def random_state(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    raise GraphBreak("CAP209", "the state of the random generator is read or set")
+    raise GraphBreak(RANDOM_STATE, "the state of the random generator is read or set")
 
 
 @handles(torch.save, torch.load, torch.set_num_threads)
 def global_state(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    raise GraphBreak("CAP237", "torch's global state or a file is changed")
+    raise GraphBreak(TORCH_STATE_CHANGED, "torch's global state or a file is changed")
 
 
 _NOT_ALL = "Expected cond to be True for all elements."
@@ -234,11 +242,11 @@ def parameter(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value
     data = args[0] if args else kwargs.get("data", NONE)
     given = args[1] if len(args) > 1 else kwargs.get("requires_grad", TRUE)
     if not isinstance(data, TensorValue) or data.meta.cls not in (torch.Tensor, torch.nn.Parameter):
-        raise GraphBreak("CAP233", "a parameter is made")
+        raise GraphBreak(C_OBJECT_MADE, "a parameter is made")
     trained = tx.truth(given)
     dtype = data.meta.spec.dtype
-    if (trained and not (dtype.is_floating_point or dtype.is_complex)) or data.is_replaced:
-        raise GraphBreak("CAP233", "a parameter is made")
+    if (trained and not is_differentiable(dtype)) or data.is_replaced:
+        raise GraphBreak(C_OBJECT_MADE, "a parameter is made")
     with torch.no_grad(), tx.tensors.modes.without(len(tx.tensors.modes.active)):
         made = tx.tensors.call_method(data, "detach", [], {})
     assert isinstance(made, TensorValue)
@@ -253,7 +261,7 @@ handles(torch.autograd.grad)(gradients.grad)
 
 @handles(torch.autograd.backward)
 def backward(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    raise GraphBreak("CAP203", "the autograd engine is run inside the compiled function")
+    raise GraphBreak(RUNS_AUTOGRAD, "the autograd engine is run inside the compiled function")
 
 
 _declare_states()

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import return_and_correct_aliasing
 
+from dynamo_capture.foundation.break_kinds import C_OBJECT_MADE, DISPATCH_IN_PYTHON, NOT_IN_PYTHON
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.semantics.calls.builtins.construct import new_tensor
 from dynamo_capture.semantics.registry import handles
@@ -32,13 +33,15 @@ def make_wrapper(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Va
     """``torch.Tensor._make_wrapper_subclass(cls, size, ...)``: a tensor with a form and no memory."""
     given = {**dict(zip(_POSITIONS, args, strict=False)), **kwargs}
     if len(args) > len(_POSITIONS) or not given.keys() >= {"cls", "size"}:
-        raise GraphBreak("CAP230", "_make_wrapper_subclass() is called with other arguments than it takes")
+        raise GraphBreak(
+            NOT_IN_PYTHON, "_make_wrapper_subclass() is called with other arguments than it takes"
+        )
     cls = tx.constant(given.pop("cls"))
     if not (isinstance(cls, type) and issubclass(cls, torch.Tensor) and dispatches(cls)):
-        raise GraphBreak("CAP230", "_make_wrapper_subclass() of a class without a __torch_dispatch__")
+        raise GraphBreak(NOT_IN_PYTHON, "_make_wrapper_subclass() of a class without a __torch_dispatch__")
     for name, value in given.items():
         if name not in _READ and tx.constant(value) not in _DEFAULTS.get(name, ()):
-            raise GraphBreak("CAP249", f"a {cls.__name__} is made with {name}={tx.constant(value)}")
+            raise GraphBreak(DISPATCH_IN_PYTHON, f"a {cls.__name__} is made with {name}={tx.constant(value)}")
     sizes = _numbers(tx, given["size"])
     strides = given.get("strides")
     spec = TensorSpec(
@@ -56,7 +59,9 @@ def new_tensor_of(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> V
     """``super().__new__(cls, tensor)``."""
     cls = tx.constant(args[0]) if args else None
     if not (isinstance(cls, type) and issubclass(cls, torch.Tensor)) or kwargs:
-        raise GraphBreak("CAP233", "Tensor.__new__() is called with something else than a class and a tensor")
+        raise GraphBreak(
+            C_OBJECT_MADE, "Tensor.__new__() is called with something else than a class and a tensor"
+        )
     return new_tensor(tx, cls, args[1:])
 
 
@@ -66,13 +71,13 @@ def make_subclass(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> V
     class."""
     given = dict(zip(("cls", "data", "require_grad"), args, strict=False))
     if len(args) > 3 or given.keys() & kwargs.keys() or not {*given, *kwargs} >= {"cls", "data"}:
-        raise GraphBreak("CAP230", "_make_subclass() is called with other arguments than it takes")
+        raise GraphBreak(NOT_IN_PYTHON, "_make_subclass() is called with other arguments than it takes")
     given |= kwargs
     cls, data = tx.constant(given.pop("cls")), tx.force(given.pop("data"))
     if not (isinstance(cls, type) and issubclass(cls, torch.Tensor) and isinstance(data, TensorValue)):
-        raise GraphBreak("CAP230", "_make_subclass() of something else than a class and a tensor")
+        raise GraphBreak(NOT_IN_PYTHON, "_make_subclass() of something else than a class and a tensor")
     if any(tx.constant(value) for value in given.values()):
-        raise GraphBreak("CAP233", f"a {cls.__name__} that requires grad is made")
+        raise GraphBreak(C_OBJECT_MADE, f"a {cls.__name__} that requires grad is made")
     made: Value = tx.tensors.as_class(data, cls, followed=False)
     return made
 
@@ -107,5 +112,5 @@ def correct_aliasing(tx: Context, args: list[Value], kwargs: dict[str, Value]) -
     named = {tx.constant(k): tx.force(options.get_item(tx, k)) for k in options.unpack(tx)}
     found = [written_argument(operator, result, values, named) for result in returned]
     if not all(isinstance(value, Value) for value in found):
-        raise GraphBreak("CAP249", f"{operator} returns an argument and something else")
+        raise GraphBreak(DISPATCH_IN_PYTHON, f"{operator} returns an argument and something else")
     return found[0] if len(found) == 1 else TupleValue(found)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from dynamo_capture.foundation.break_kinds import REGION_EFFECT, TRANSFORM
 from dynamo_capture.foundation.errors import GraphBreak
-from dynamo_capture.graph.graph_builder import WrittenTensor, with_grad
+from dynamo_capture.graph.graph_builder import WrittenTensor
 from dynamo_capture.graph.region_body import Body
 from dynamo_capture.semantics.regions.tracing import call_region
 from dynamo_capture.values import TensorMeta, TensorValue
 from dynamo_capture.values.base import Context
-from fx_interface.tensor_spec import SPEC_KEY, SymSpec, TensorSpec
+from fx_interface.tensor_spec import SPEC_KEY, SymSpec, TensorSpec, with_grad
 
 
 class TransformBody(Body):
@@ -29,7 +30,7 @@ class TransformBody(Body):
     def write(self, written: Sequence[WrittenTensor], lasting: Sequence[WrittenTensor] = ()) -> None:
         super().write(written, lasting)
         if not self.may_write and any(tensor.memory.node in self.parameters for tensor in written):
-            raise GraphBreak("CAP242", f"{self.what} writes to its argument")
+            raise GraphBreak(REGION_EFFECT, f"{self.what} writes to its argument")
 
     def argument(self, name: str, meta: TensorMeta) -> TensorValue:
         """A parameter as a value."""
@@ -55,14 +56,14 @@ def open_transform(
             args.append(tx.inference.sizes.to_torch(spec.expr))
             continue
         if not isinstance(spec, TensorSpec):
-            raise GraphBreak("CAP246", f"{body.what} uses {node.name}, which is no tensor")
+            raise GraphBreak(TRANSFORM, f"{body.what} uses {node.name}, which is no tensor")
         bare = TensorSpec(spec.sizes, spec.strides, spec.dtype, spec.device)
         tensors.append(TensorValue(node, TensorMeta.of(bare, spec.requires_grad, not spec.requires_grad)))
         args.append(tensors[-1].fake(tx, fakes))
     try:
         found = tx.inference.run(target, [body.finished(), *args], options)
     except Exception as error:  # whatever a batching rule or a derivative formula says
-        raise GraphBreak("CAP246", f"{body.what} cannot be transformed: {error}") from None
+        raise GraphBreak(TRANSFORM, f"{body.what} cannot be transformed: {error}") from None
     described = tx.tensors.describe_result(tuple(found), [fakes[id(t)] for t in tensors], [False])
     spec = tx.tensors.spec_tree(described, tensors)
     nodes = [*(tx.output.use(value.node) for value in leading), *body.lifted]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from types import FunctionType
 
+from dynamo_capture.foundation.break_kinds import TRANSFORM
 from dynamo_capture.foundation.errors import GraphBreak
-from dynamo_capture.graph.graph_builder import is_differentiable
 from dynamo_capture.semantics.declared import handles_loaded
 from dynamo_capture.semantics.random_numbers.drawing import outside_only
 from dynamo_capture.semantics.regions.tracing import trace_body
@@ -16,7 +16,7 @@ from dynamo_capture.values.base import Context
 from dynamo_capture.values.structures import form_of, leaves_of, mapped_leaves
 from fx_interface.regions import pushed
 from fx_interface.symbols import IntLike, Relation, ShapeEnv
-from fx_interface.tensor_spec import TensorSpec
+from fx_interface.tensor_spec import TensorSpec, is_differentiable
 
 
 @handles_loaded("torch._functorch.eager_transforms", "_jvp_with_argnums")
@@ -24,10 +24,10 @@ def jvp(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     function, primals, tangents, *rest = args
     argnums = tx.force(rest[0] if rest else kwargs.get("argnums", Const(None)))
     if tx.truth(kwargs.get("strict", Const(False))):
-        raise GraphBreak("CAP246", "jvp() with strict=True, which looks at what each result depends on")
+        raise GraphBreak(TRANSFORM, "jvp() with strict=True, which looks at what each result depends on")
     has_aux = tx.truth(kwargs.get("has_aux", Const(False)))
     if not all(isinstance(tx.force(value), TupleValue) for value in (primals, tangents)):
-        raise GraphBreak("CAP246", "jvp() of what is no tuple of arguments, or of tangents")
+        raise GraphBreak(TRANSFORM, "jvp() of what is no tuple of arguments, or of tangents")
     found = _push(tx, function, primals.unpack(tx), argnums, tangents, has_aux)
     return TupleValue(list(found))
 
@@ -39,16 +39,16 @@ def _push(
     numbers = _numbers(tx, argnums, len(primals))
     changing: Value = TupleValue([primals[number] for number in numbers])
     if form_of(tx, changing)[1:] != form_of(tx, tangents)[1:]:
-        raise GraphBreak("CAP246", "the tangents of jvp() are not formed as what they belong to")
+        raise GraphBreak(TRANSFORM, "the tangents of jvp() are not formed as what they belong to")
     leaves, changes = leaves_of(tx, changing, only=True), leaves_of(tx, tangents, only=True)
     body = TransformBody(tx.output, f"the differentiated function ({function.describe()})")
     body.own_rule = "jvp"
 
     def inside(leaf: TensorValue) -> TensorValue:
         if not is_differentiable(leaf.meta.spec.dtype):
-            raise GraphBreak("CAP246", f"a derivative with respect to {leaf.meta.spec} is asked for")
+            raise GraphBreak(TRANSFORM, f"a derivative with respect to {leaf.meta.spec} is asked for")
         if _may_share_elements(leaf.meta.spec, tx.env):
-            raise GraphBreak("CAP246", "a derivative with respect to a tensor whose elements share memory")
+            raise GraphBreak(TRANSFORM, "a derivative with respect to a tensor whose elements share memory")
         requires_grad = leaf.meta.requires_grad
         return body.argument("primal", TensorMeta.of(leaf.meta.spec, requires_grad, not requires_grad))
 
@@ -90,7 +90,7 @@ def _numbers(tx: Context, argnums: Value, count: int) -> list[int]:
         return list(range(count))
     chosen = [numbers] if isinstance(numbers, int) else list(numbers)
     if not chosen or any(not -count <= number < count for number in chosen):
-        raise GraphBreak("CAP246", f"argnums={numbers} of {count} arguments")
+        raise GraphBreak(TRANSFORM, f"argnums={numbers} of {count} arguments")
     return [number % count for number in chosen]
 
 
@@ -101,7 +101,7 @@ def linearize(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value
     result = function.call(tx, primals, {})
     followed = [*leaves_of(tx, TupleValue(primals)), *leaves_of(tx, result)]
     if any(leaf.meta.requires_grad for leaf in followed):
-        raise GraphBreak("CAP246", "linearize() of a function that autograd follows")
+        raise GraphBreak(TRANSFORM, "linearize() of a function that autograd follows")
     return TupleValue([result, _Pushforward(function, primals)])
 
 
@@ -123,7 +123,7 @@ class _Pushforward(Value):
             for given in (self.primals, args)
         ]
         if dtypes[0] != dtypes[1]:
-            raise GraphBreak("CAP246", "what linearize() returned is called with tensors of other dtypes")
+            raise GraphBreak(TRANSFORM, "what linearize() returned is called with tensors of other dtypes")
 
         def push() -> Value:
             return _push(tx, self.function, self.primals, Const(None), TupleValue(args), False)[1]

@@ -11,8 +11,8 @@ from types import FunctionType
 
 import torch
 
+from dynamo_capture.foundation.break_kinds import TRANSFORM
 from dynamo_capture.foundation.errors import GraphBreak
-from dynamo_capture.graph.graph_builder import is_differentiable
 from dynamo_capture.semantics.declared import handles_loaded
 from dynamo_capture.semantics.modes.settings import read
 from dynamo_capture.semantics.random_numbers.drawing import outside_only
@@ -22,6 +22,7 @@ from dynamo_capture.values import Const, DictValue, TensorMeta, TensorValue, Tup
 from dynamo_capture.values.base import Context
 from dynamo_capture.values.structures import form_of, leaves_of, mapped_leaves
 from fx_interface.regions import gradient
+from fx_interface.tensor_spec import is_differentiable
 from fx_interface.torch_internals.torch_state import saved_tensors_are_watched
 
 
@@ -39,7 +40,7 @@ def grad_and_value(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> 
 def _check_not_watched(tx: Context) -> None:
     """Torch refuses these where the program has hooks on saved tensors."""
     if read(tx, saved_tensors_are_watched):
-        raise GraphBreak("CAP246", "a function is differentiated where there are hooks on saved tensors")
+        raise GraphBreak(TRANSFORM, "a function is differentiated where there are hooks on saved tensors")
 
 
 def _grad_and_value(tx: Context, args: list[Value]) -> Value:
@@ -53,7 +54,7 @@ def _grad_and_value(tx: Context, args: list[Value]) -> Value:
         aux = [more]
     if not isinstance(result, TensorValue) or result.meta.spec.sizes:
         raise GraphBreak(
-            "CAP246", f"the gradient of {result.describe()} is asked for, which is no scalar tensor"
+            TRANSFORM, f"the gradient of {result.describe()} is asked for, which is no scalar tensor"
         )
     gradients, results = call.differentiate(
         [], [result, *(leaf for more in aux for leaf in leaves_of(tx, more, only=True))]
@@ -78,16 +79,16 @@ class _Differentiated:
         self._numbers = list(numbers) if isinstance(numbers, (tuple, list)) else [numbers]
         self._is_single = isinstance(numbers, int)
         if not all(isinstance(number, int) for number in self._numbers):
-            raise GraphBreak("CAP246", f"argnums={numbers!r}")
+            raise GraphBreak(TRANSFORM, f"argnums={numbers!r}")
         if any(not -len(given) <= number < len(given) for number in self._numbers) or not self._numbers:
-            raise GraphBreak("CAP246", f"argnums={numbers} of {len(given)} arguments")
+            raise GraphBreak(TRANSFORM, f"argnums={numbers} of {len(given)} arguments")
         self.body = TransformBody(tx.output, f"the differentiated function ({function.describe()})")
         self.leaves = [
             leaf for number in self._numbers for leaf in leaves_of(tx, self._given[number], only=True)
         ]
         for leaf in self.leaves:
             if not is_differentiable(leaf.meta.spec.dtype):
-                raise GraphBreak("CAP246", f"a gradient with respect to {leaf.meta.spec} is asked for")
+                raise GraphBreak(TRANSFORM, f"a gradient with respect to {leaf.meta.spec} is asked for")
 
     def run(self) -> Value:
         """What the function returns inside of the sub-graph."""
@@ -136,7 +137,7 @@ def vjp(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
         leaves_of(tx, aux, only=True)
         more = [aux]
     if not leaves_of(tx, result, only=True):
-        raise GraphBreak("CAP246", "vjp() of a function that returns no tensor")
+        raise GraphBreak(TRANSFORM, "vjp() of a function that returns no tensor")
     return TupleValue([result, pullback, *more])
 
 
@@ -144,7 +145,7 @@ def without_aux(tx: Context, result: Value) -> tuple[Value, Value]:
     """The result and what else a function with ``has_aux`` returns."""
     result = tx.force(result)
     if not isinstance(result, TupleValue) or len(result.items) != 2:
-        raise GraphBreak("CAP246", "a function with has_aux=True does not return a pair")
+        raise GraphBreak(TRANSFORM, "a function with has_aux=True does not return a pair")
     return tx.force(result.items[0]), tx.force(result.items[1])
 
 
@@ -169,15 +170,17 @@ class _Pullback(Value):
             result, _ = without_aux(tx, result)
         if len(args) != 1 or kwargs:
             raise GraphBreak(
-                "CAP246", "what vjp() returns is called with more than the gradients to pull back"
+                TRANSFORM, "what vjp() returns is called with more than the gradients to pull back"
             )
         seeds, leaves = leaves_of(tx, args[0], only=True), leaves_of(tx, result, only=True)
         if form_of(tx, args[0]) != form_of(tx, result) or [s.meta.spec.sizes for s in seeds] != [
             leaf.meta.spec.sizes for leaf in leaves
         ]:
-            raise GraphBreak("CAP246", "the gradients that are pulled back are not formed as the results are")
+            raise GraphBreak(
+                TRANSFORM, "the gradients that are pulled back are not formed as the results are"
+            )
         if call.body.draws:
-            raise GraphBreak("CAP246", "vjp() of a function that draws random numbers")
+            raise GraphBreak(TRANSFORM, "vjp() of a function that draws random numbers")
         return call.differentiate(seeds, leaves)[0]
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 
 import torch
 
+from dynamo_capture.foundation.break_kinds import OTHER_INTERPRETER, TRANSFORM
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.semantics.declared import handles_loaded
 from dynamo_capture.semantics.regions.tracing import trace_body
@@ -47,7 +48,7 @@ class _Mapped:
 
         _sliced(tx, given, self.in_dims, note)
         if len(set(lengths)) != 1:
-            raise GraphBreak("CAP246", "vmap() over no argument, or over arguments of different sizes")
+            raise GraphBreak(TRANSFORM, "vmap() over no argument, or over arguments of different sizes")
         found = []
         for start in range(0, lengths[0], size):
             span = Const(start), Const(min(size, lengths[0] - start))
@@ -60,7 +61,7 @@ class _Mapped:
             found.append(self.once(tx, part, is_part=True))
         dims = _per_leaf(tx, found[0], self.out_dims)
         if None in dims:
-            raise GraphBreak("CAP246", "vmap() in chunks of a result that is the same for all slices")
+            raise GraphBreak(TRANSFORM, "vmap() in chunks of a result that is the same for all slices")
         parts = zip(*(leaves_of(tx, result, only=True) for result in found), strict=True)
         joined = iter(
             [
@@ -81,9 +82,11 @@ class _Mapped:
         def inside(leaf: TensorValue, dim: int) -> TensorValue:
             rank = len(leaf.meta.spec.sizes)
             if dim < 0 and tx.tensors.modes:
-                raise GraphBreak("CAP239", "vmap() over a dimension from the end in a TorchFunctionMode")
+                raise GraphBreak(
+                    OTHER_INTERPRETER, "vmap() over a dimension from the end in a TorchFunctionMode"
+                )
             if not -rank <= dim < rank:
-                raise GraphBreak("CAP246", f"in_dims={dim} for {leaf.meta.spec}")
+                raise GraphBreak(TRANSFORM, f"in_dims={dim} for {leaf.meta.spec}")
             over.append(leaf)
             dims.append(dim % rank)
             spec, position = leaf.meta.spec, dim % rank
@@ -98,7 +101,7 @@ class _Mapped:
 
         given = _sliced(tx, given, self.in_dims, inside)
         if not over or len({leaf.meta.spec.sizes[dim] for leaf, dim in zip(over, dims, strict=True)}) != 1:
-            raise GraphBreak("CAP246", "vmap() over no argument, or over arguments of different sizes")
+            raise GraphBreak(TRANSFORM, "vmap() over no argument, or over arguments of different sizes")
         body.asks_modes = not is_part and _ask_modes(tx, over, dims)
         result = trace_body(
             tx,
@@ -132,10 +135,10 @@ class _Mapped:
     def _check_draws(self, is_part: bool) -> None:
         """What a function that draws random numbers may not ask for."""
         if is_part and self.randomness == "same":
-            raise GraphBreak("CAP246", "vmap() in chunks of a function that draws the same for all slices")
+            raise GraphBreak(TRANSFORM, "vmap() in chunks of a function that draws the same for all slices")
         if self.randomness == "error":
             text = "vmap() of a function that draws random numbers, with randomness='error'"
-            raise GraphBreak("CAP246", text)
+            raise GraphBreak(TRANSFORM, text)
 
 
 def _ask_modes(tx: Context, over: list[TensorValue], dims: list[int]) -> bool:
@@ -181,7 +184,7 @@ def _broadcast(tx: Context, value: Value, dims: Value) -> list[Value]:
     else:
         given = dims.unpack(tx)
     if len(given) != len(items):
-        raise GraphBreak("CAP246", "the dimensions of vmap() are not formed as the arguments or results are")
+        raise GraphBreak(TRANSFORM, "the dimensions of vmap() are not formed as the arguments or results are")
     return [tx.force(item) for item in given]
 
 
@@ -191,7 +194,9 @@ def _per_leaf(tx: Context, value: Value, dims: Value) -> list[int | None]:
     if isinstance(value, TensorValue):
         dim = tx.constant(dims)
         if dim is not None and not isinstance(dim, int):
-            raise GraphBreak("CAP246", f"{dim!r} is the dimension of a tensor that vmap() maps over or gives")
+            raise GraphBreak(
+                TRANSFORM, f"{dim!r} is the dimension of a tensor that vmap() maps over or gives"
+            )
         return [dim]
     if not isinstance(value, (TupleValue, ListValue, DictValue)):
         return []

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from torch.fx import Node
 
+from dynamo_capture.foundation.break_kinds import REGION_EFFECT, TRANSFORM
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.semantics.regions.transforms.body import TransformBody
 from dynamo_capture.values import Const, TensorValue, Value
@@ -33,7 +34,7 @@ class Arguments:
         """A result that is a slice of an argument, with all slices along ``dim``: the argument, or a view of it."""
         index = self._body.parameters.index(result.node)
         if dim is None:
-            raise GraphBreak("CAP246", f"{self._body.what} gives back a slice as the same for all")
+            raise GraphBreak(TRANSFORM, f"{self._body.what} gives back a slice as the same for all")
         leaf = self._over[index]
         dim %= len(leaf.meta.spec.sizes)
         if dim == self._dims[index]:
@@ -56,18 +57,18 @@ class Arguments:
     def _check(self, index: int, parameter: Node, writes: int, results: list[TensorValue]) -> None:
         leaf, what = self._over[index], self._body.what
         if writes > 1:  # versions are counted
-            raise GraphBreak("CAP242", f"{what} writes to an argument more than once")
+            raise GraphBreak(REGION_EFFECT, f"{what} writes to an argument more than once")
         if self._dims[index] != 0 or not leaf.meta.spec.is_contiguous:
-            raise GraphBreak("CAP242", f"{what} writes to an argument that is not row-major")
+            raise GraphBreak(REGION_EFFECT, f"{what} writes to an argument that is not row-major")
         others = [other for other in self._over if other is not leaf]
         if len(others) < len(self._over) - 1 or any(
             other.memory.node is leaf.memory.node for other in others
         ):
-            raise GraphBreak("CAP242", f"{what} writes to an argument that it gets twice")
+            raise GraphBreak(REGION_EFFECT, f"{what} writes to an argument that it gets twice")
         if any(_leads_to(lifted, leaf.memory.node) for lifted in self._body.lifted):
-            raise GraphBreak("CAP242", f"{what} writes to an argument that it reads from elsewhere, too")
+            raise GraphBreak(REGION_EFFECT, f"{what} writes to an argument that it reads from elsewhere, too")
         if any(value.memory.node is parameter and value.node is not parameter for value in results):
-            raise GraphBreak("CAP242", f"{what} gives back a view of what it has written to")
+            raise GraphBreak(REGION_EFFECT, f"{what} gives back a view of what it has written to")
 
     def write(self, tx: Context, contents: list[Value]) -> None:
         """Write the contents, results of the region, to the arguments."""

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 from dynamo_capture.foundation import numpy_types
+from dynamo_capture.foundation.break_kinds import UNTRACEABLE
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.semantics.tensors.content import data_numbers
 from dynamo_capture.values import (
@@ -43,7 +44,9 @@ def without_data(tx: Context, owner: TensorValue, key: Value) -> tuple[TensorVal
     if key.expr is not None and not owner.meta.spec.sizes:  # torch tells the number
         tx.fold(lambda: torch.zeros((), device="cpu")[tx.integer(key)])
     if any(_is_refused(tx, item) for item in items):
-        raise GraphBreak("CAP206", "an index is a text, or of another kind that torch warns of or looks into")
+        raise GraphBreak(
+            UNTRACEABLE, "an index is a text, or of another kind that torch warns of or looks into"
+        )
     lists = [place for place, item in enumerate(items) if _is_list_from_data(tx, item)]
     for place in lists:
         items[place] = tx.tensors.call_function(torch.tensor, [items[place]], {})

@@ -12,6 +12,7 @@ from typing import Final
 import torch
 from torch.fx import Node
 
+from dynamo_capture.foundation.break_kinds import TENSOR_MEMORY
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.values import Const, TensorValue, Value
 
@@ -28,9 +29,9 @@ def check_unmarked(name: str, args: Sequence[Value]) -> None:
         return
     dtype = _dtype(args[1:]) if name == "view" else None
     if (name in _REFUSING or dtype is not None) and _may_be_marked(args[0]):
-        raise GraphBreak("CAP204", f"{name}() of a tensor that may be marked as conjugated or negated")
+        raise GraphBreak(TENSOR_MEMORY, f"{name}() of a tensor that may be marked as conjugated or negated")
     if dtype is not None and dtype.itemsize > args[0].meta.spec.dtype.itemsize and _may_begin_inside(args[0]):
-        raise GraphBreak("CAP204", f"view({dtype}) of a tensor that may begin inside of its memory")
+        raise GraphBreak(TENSOR_MEMORY, f"view({dtype}) of a tensor that may begin inside of its memory")
 
 
 def _dtype(args: Sequence[Value]) -> torch.dtype | None:

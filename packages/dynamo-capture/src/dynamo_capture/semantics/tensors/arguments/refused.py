@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from dynamo_capture.foundation.break_kinds import NOT_IN_PYTHON
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.values import (
     Const,
@@ -38,7 +39,7 @@ def check_arguments(
     kinds = tuple([_kind(tx.force(arg)) for arg in args])
     named = tuple([(key, _kind(tx.force(value))) for key, value in kwargs.items()])
     if is_refused(name, kinds, named):
-        raise GraphBreak("CAP230", f"{owner.describe()}.{name} gets arguments that it does not take")
+        raise GraphBreak(NOT_IN_PYTHON, f"{owner.describe()}.{name} gets arguments that it does not take")
 
 
 def _kind(value: Value) -> tuple[Any, ...]:

@@ -6,6 +6,7 @@ import keyword
 
 import torch
 
+from dynamo_capture.foundation.break_kinds import UNTRACEABLE
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.values import Value
 
@@ -19,7 +20,9 @@ def without_reserved_names(
     args, kwargs = list(args), dict(kwargs)
     for reserved in filter(keyword.iskeyword, list(kwargs)):
         if (reserved, len(args)) not in _places(name):
-            raise GraphBreak("CAP206", f"{name} gets an argument {reserved!r}, which has no place of its own")
+            raise GraphBreak(
+                UNTRACEABLE, f"{name} gets an argument {reserved!r}, which has no place of its own"
+            )
         args.append(kwargs.pop(reserved))
     return args, kwargs
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 
+from dynamo_capture.foundation.break_kinds import VARYING_NUMBER
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.polyfills.registry import FORMS, Form
 from dynamo_capture.semantics.numbers import floats
@@ -181,7 +182,7 @@ def _limit(tx: Context, name: str, values: list[Value]) -> None:
     for value in values:
         known = value.formula if isinstance(value, RuntimeFloat) and value.is_unread else None
         if known is not None and tx.policy.has_too_many_values(f"{name}: {known}", known.value):
-            raise GraphBreak("CAP247", f"{name} takes {known} as a number that must be known")
+            raise GraphBreak(VARYING_NUMBER, f"{name} takes {known} as a number that must be known")
 
 
 def limit_sizes(tx: Context, function: Any, relied: int) -> None:
@@ -191,14 +192,16 @@ def limit_sizes(tx: Context, function: Any, relied: int) -> None:
         if guard.fixes and tx.policy.has_too_many_values(
             f"{_name(function)}: {relation.lhs}", tx.env.hint(relation.rhs)
         ):
-            raise GraphBreak("CAP247", f"{_name(function)} takes {relation.lhs} as a size that must be known")
+            raise GraphBreak(
+                VARYING_NUMBER, f"{_name(function)} takes {relation.lhs} as a size that must be known"
+            )
 
 
 def limit_by_line(tx: Context, function: Any, tensors: Sequence[TensorValue]) -> None:
     """As ``limit_sizes`` for what the backend has fixed in earlier versions, of which only the line is known."""
     where = tx.where()
     if tx.policy.is_exhausted(where) and not all(tensor.meta.spec.is_static for tensor in tensors):
-        raise GraphBreak("CAP247", f"{_name(function)} takes sizes that must be known to compile it")
+        raise GraphBreak(VARYING_NUMBER, f"{_name(function)} takes sizes that must be known to compile it")
 
 
 def note_fixed(tx: Context, relied: int) -> None:

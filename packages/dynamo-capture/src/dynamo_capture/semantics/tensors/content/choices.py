@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 import torch
 
+from dynamo_capture.foundation.break_kinds import CONTENT_DECIDES
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.values import Const, TensorValue, TupleValue, Value
 from dynamo_capture.values.base import Context
@@ -76,7 +77,7 @@ def has_choice(tx: Context, values: Sequence[Value]) -> bool:
 def with_contents(tx: Context, name: str, values: list[Value]) -> tuple[list[Value], list[TensorValue]]:
     """The arguments of the operation ``name``, with tensors in the place of chosen ones; these tensors."""
     if name == "set_":
-        raise GraphBreak("CAP201", "a tensor is set to another one: data choose to which")
+        raise GraphBreak(CONTENT_DECIDES, "a tensor is set to another one: data choose to which")
     made: list[TensorValue] = []
     others = [one for value in values for one in items_of(tx, value) if isinstance(one, TensorValue)]
 
@@ -95,7 +96,7 @@ def check_result(tx: Context, made: Sequence[TensorValue], result: Value) -> Non
 
     def check(tensor: TensorValue) -> Value:
         if any(tensor.memory is one.memory for one in made):
-            raise GraphBreak("CAP201", "a view is taken: data choose of which object")
+            raise GraphBreak(CONTENT_DECIDES, "a view is taken: data choose of which object")
         return tensor
 
     mapped_leaves(tx, result, check)

@@ -15,6 +15,7 @@ from typing import Any
 
 import torch
 
+from dynamo_capture.foundation.break_kinds import CONTENT_DECIDES
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.frames.left_functions import functions_around
 from dynamo_capture.sources.formulas import Formula, applied
@@ -167,7 +168,7 @@ def forget(tensors: list[TensorValue]) -> None:
             other.content = None
 
 
-def number(tx: Context, tensor: TensorValue, what: str, code: str = "CAP201") -> Value:
+def number(tx: Context, tensor: TensorValue, what: str, code: str = CONTENT_DECIDES) -> Value:
     """The only element of a tensor; a graph break where it is not known."""
     content = tensor.content
     if content is None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from dynamo_capture.foundation.break_kinds import DATA_NUMBER
 from dynamo_capture.foundation.errors import DataDependent, GraphBreak
 from dynamo_capture.values import (
     Const,
@@ -161,7 +162,7 @@ def state(tx: Context, relation: Relation, message: str) -> None:
     """From here on ``relation`` holds: where it does not, the graph raises RuntimeError with ``message``."""
     shown = indicator(Relation(relation.op, tx.env.simplify(relation.lhs), tx.env.simplify(relation.rhs)))
     if isinstance(shown, int):
-        raise GraphBreak("CAP217", f"{relation} is never true")
+        raise GraphBreak(DATA_NUMBER, f"{relation} is never true")
     check = torch.ops.aten._assert_scalar.default
     argument = tx.output.size(shown)
     made = tx.output.call("call_function", check, (argument, message), {}, None, tx.where(), pure=False)

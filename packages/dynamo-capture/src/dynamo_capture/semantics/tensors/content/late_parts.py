@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 import torch
 
+from dynamo_capture.foundation.break_kinds import CONTENT_DECIDES
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.frames.left_functions import function_around, leave_loop
 from dynamo_capture.semantics.tensors.content import contents, data_numbers
@@ -55,7 +56,7 @@ def _numbers(tx: Context, tensor: TensorValue) -> list[Value]:
     numbers = data_numbers.list_of(tx, tensor)
     if numbers is None:
         leaves = None if tensor.meta.spec.is_static else function_around(tx)
-        raise GraphBreak("CAP201", "`tolist()` reads the tensor's content", leaves=leaves)
+        raise GraphBreak(CONTENT_DECIDES, "`tolist()` reads the tensor's content", leaves=leaves)
     return numbers.items
 
 

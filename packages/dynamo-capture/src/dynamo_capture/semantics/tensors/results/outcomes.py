@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from dynamo_capture.foundation.break_kinds import CONTENT_DECIDES, DATA_NUMBER, UNTRACEABLE
 from dynamo_capture.foundation.errors import DataDependent, GraphBreak, NotConstant, UserRaise
 from dynamo_capture.semantics.tensors.arguments import scalars
 from dynamo_capture.semantics.tensors.content import data_numbers
@@ -132,30 +133,31 @@ class Outcomes(Results):
             case GraphBreak() | UserRaise() | NotConstant():
                 return error
             case DataDependent():
-                return GraphBreak("CAP201", f"the content of a tensor is needed: {error}")
+                return GraphBreak(CONTENT_DECIDES, f"the content of a tensor is needed: {error}")
             case UnbackedSymbolError():
-                return GraphBreak("CAP217", f"{name}: {error.what}")
+                return GraphBreak(DATA_NUMBER, f"{name}: {error.what}")
             case UnsupportedProgramError():
-                return GraphBreak("CAP206", f"{name}: {error.what}")
+                return GraphBreak(UNTRACEABLE, f"{name}: {error.what}")
             case NotImplementedError():
-                return GraphBreak("CAP206", f"{name}: {error}")
+                return GraphBreak(UNTRACEABLE, f"{name}: {error}")
         if _SYMBOLIC in str(error):  # C++ code that takes plain sizes only
-            return GraphBreak("CAP217", f"{name}: {str(error).splitlines()[0]}")
+            return GraphBreak(DATA_NUMBER, f"{name}: {str(error).splitlines()[0]}")
         if _NO_DATA in str(error):
-            return GraphBreak("CAP201", f"the content of a tensor is needed: {name} reads it")
+            return GraphBreak(CONTENT_DECIDES, f"the content of a tensor is needed: {name} reads it")
         if isinstance(error, AttributeError) and isinstance(error.obj, _STAND_INS):
-            return GraphBreak("CAP206", f"{name}: {error}")
+            return GraphBreak(UNTRACEABLE, f"{name}: {error}")
         if any(isinstance(value, ObjectValue) for value in args):  # what stands for one is of another class
-            return GraphBreak("CAP206", f"{name}: {error}")
+            return GraphBreak(UNTRACEABLE, f"{name}: {error}")
         if _is_a_mistake_of_the_stack(error):
             return GraphBreak(
-                "CAP206", f"{name}: its sizes could not be inferred ({type(error).__name__}: {error})"
+                UNTRACEABLE,
+                f"{name}: its sizes could not be inferred ({type(error).__name__}: {error})",
             )
         other = worded_otherwise(tx, function, name, error, args)
         if other is not None:
-            return GraphBreak("CAP206", other)
+            return GraphBreak(UNTRACEABLE, other)
         if tx.env.unanswered is not None:  # C++ code has asked, and raised something else then
-            return GraphBreak("CAP217", f"{name}: {tx.env.unanswered.what}")
+            return GraphBreak(DATA_NUMBER, f"{name}: {tx.env.unanswered.what}")
         kinds = [value.python_type() for value in args if isinstance(value, TensorValue)]
         shown = kinds[0].__name__ if kinds else torch.Tensor.__name__
         error.args = tuple(_in_terms_of_the_program(part, shown) for part in error.args)

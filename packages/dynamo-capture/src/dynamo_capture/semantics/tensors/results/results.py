@@ -7,13 +7,12 @@ from typing import Any
 
 import torch
 
-from dynamo_capture.graph.graph_builder import with_grad
 from dynamo_capture.semantics.tensors.results.outcome import ArgumentRef, NewTensor, ResultSequence
 from dynamo_capture.shapes import SpecTensor
 from dynamo_capture.values import ListValue, SymValue, TensorMeta, TensorValue, TupleValue, Value
 from dynamo_capture.values.base import Context
 from fx_interface.symbols import Expr
-from fx_interface.tensor_spec import TensorSpec
+from fx_interface.tensor_spec import TensorSpec, with_grad
 
 
 class Results:
