@@ -262,3 +262,17 @@ def test_what_a_killed_process_left_is_removed(
         assert held.folder.exists()
     assert not left.exists()
     assert not [name for name in os.listdir(store.folder) if name.startswith(".new-")]
+
+
+def test_entries_say_when_they_were_used_and_looking_at_them_is_no_use(tmp_path: Path) -> None:
+    store = ArtifactStore(tmp_path)
+    for age, key in enumerate(("ab", "cd")):
+        store.put(key, None, {"library": b"xyz"})
+        os.utime(tmp_path / key / key / "entry.json", (1000 - age, 1000 - age))
+    assert [(entry.key, entry.used) for entry in store.entries()] == [("ab", 1000), ("cd", 999)]
+    assert sum(entry.size for entry in store.entries()) == store.size()
+    assert store.is_whole("ab")
+    assert not store.is_whole("ef")
+    (tmp_path / "cd" / "cd" / "library").write_bytes(b"xyw")
+    assert not store.is_whole("cd")
+    assert [entry.used for entry in store.entries()] == [1000, 999]

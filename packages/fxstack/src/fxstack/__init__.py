@@ -38,6 +38,7 @@ with (
 if TYPE_CHECKING:
     from fxstack.checking import CheckWarning
     from fxstack.observing.logs import logging
+    from fxstack.observing.record import recording
     from fxstack.report import Explanation, explain
     from fxstack.torch_compile.translation import OptionWarning
     from fxstack.verification import Verification
@@ -48,6 +49,7 @@ else:
         {
             "fxstack.checking": ("CheckWarning",),
             "fxstack.observing.logs": ("logging",),
+            "fxstack.observing.record": ("recording",),
             "fxstack.torch_compile.translation": ("OptionWarning",),
             "fxstack.report": ("Explanation", "explain"),
             "fxstack.verification": ("Verification",),
@@ -85,6 +87,7 @@ __all__ = [
     "mark_dynamic",
     "mark_static",
     "patch_options",
+    "recording",
     "reset",
     "set_stance",
     "substitute_in_graph",

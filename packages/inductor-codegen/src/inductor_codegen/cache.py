@@ -59,6 +59,15 @@ class Artifact:
     files: Mapping[str, Path]
 
 
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What a listing says of an entry: when it was last ``used`` (seconds since the epoch), its ``size`` in bytes."""
+
+    key: str
+    used: float
+    size: int
+
+
 Create: TypeAlias = Callable[[Folder], tuple[Any, Mapping[str, bytes]]]
 """Makes an entry's metadata and files, in a scratch folder."""
 
@@ -158,30 +167,47 @@ class ArtifactStore:
 
     def size(self) -> int:
         """The bytes that all entries take."""
-        return sum(size for _, size, _ in self._entries())
+        return sum(entry.size for entry in self._entries())
 
     def keys(self) -> list[str]:
         """Every key, most recently used first."""
-        return [key for _, _, key in sorted(self._entries(), reverse=True)]
+        return [entry.key for entry in self.entries()]
+
+    def entries(self) -> list[Kept]:
+        """Every entry, most recently used first."""
+        return sorted(self._entries(), key=lambda entry: (entry.used, entry.size, entry.key), reverse=True)
+
+    def is_whole(self, key: str) -> bool:
+        """Whether the entry is what was put there. Does not count as a use."""
+        try:
+            with (
+                open_folder(self.folder) as top,
+                top.folder(_shelf(key)) as shelf,
+                shelf.folder(key) as entry,
+            ):
+                _check(key, entry, entry.read(_ENTRY))
+        except (OSError, ValueError, KeyError, TypeError):
+            return False
+        return True
 
     def trim(self) -> int:
         """Drop the least recently used entries until the rest fit ``max_bytes``; returns the bytes that remain."""
         total = 0
-        for _, size, key in sorted(self._entries(), reverse=True):
-            total += size
+        for entry in self.entries():
+            total += entry.size
             if total > self.max_bytes:
-                self.remove(key)
-                total -= size
+                self.remove(entry.key)
+                total -= entry.size
         return total
 
-    def _entries(self) -> Iterator[tuple[float, int, str]]:
+    def _entries(self) -> Iterator[Kept]:
         with contextlib.suppress(OSError), open_folder(self.folder) as top:
             for shelf_name in [name for name in top.names() if _is_key(name)]:
                 with contextlib.suppress(OSError), top.folder(shelf_name) as shelf:
                     for key in filter(_is_key, shelf.names()):
                         with contextlib.suppress(OSError), shelf.folder(key) as entry:
                             size = sum(entry.status(name).st_size for name in entry.names())
-                            yield entry.status(_ENTRY).st_mtime, size, key
+                            yield Kept(key, entry.status(_ENTRY).st_mtime, size)
 
     def _path(self, key: str) -> Path:
         return self.folder / _shelf(key) / key

@@ -1,42 +1,58 @@
-"""The command line: ``fxstack doctor`` and ``fxstack cache``."""
+"""The command line: ``fxstack COMMAND``, one module a command; README.md lists them with their exit statuses."""
 
 from __future__ import annotations
 
-import argparse
+import importlib
+import sys
 from collections.abc import Sequence
 
-from rich.console import Console
-from rich.table import Table
+import click
 
-from fxstack.cli.doctor import checks
-from fxstack.options import default_cache_dir
-from inductor_codegen.cache import ArtifactStore
+COMMANDS = {
+    "backends": "fxstack.cli.listings:backends",
+    "bench": "fxstack.cli.bench:bench",
+    "cache": "fxstack.cli.cache:cache",
+    "doctor": "fxstack.cli.doctor:doctor",
+    "explain": "fxstack.cli.observe:explain",
+    "ops": "fxstack.cli.listings:ops",
+    "run": "fxstack.cli.observe:run",
+}
+"""Each command's module and name there, loaded when it is used."""
+
+
+class _Commands(click.Group):
+    """The commands of the table."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, name = COMMANDS[cmd_name].partition(":")
+        command: click.Command = getattr(importlib.import_module(module), name)
+        return command
+
+
+@click.command(cls=_Commands, no_args_is_help=True)
+@click.version_option(package_name="fxstack", message="%(package)s %(version)s")
+def commands() -> None:
+    """A compiler for PyTorch programs: run scripts under it, and see what it does with them."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Parse and run one command; the exit status is 1 when a check of ``doctor`` fails."""
-    parser = argparse.ArgumentParser(prog="fxstack", description=__doc__)
-    commands = parser.add_subparsers(dest="command", required=True)
-    commands.add_parser("doctor", help="say what this machine can compile, and what is missing")
-    cache = commands.add_parser("cache", help="say where artifacts are kept and how much they take")
-    cache.add_argument("--clear", action="store_true", help="remove every artifact")
-    arguments = parser.parse_args(argv)
-    return _doctor() if arguments.command == "doctor" else _cache(clear=arguments.clear)
-
-
-def _doctor() -> int:
-    table = Table("check", "found", "to do")
-    failed = False
-    for check in checks():
-        failed |= check.action != ""
-        table.add_row(check.name, check.found, check.action)
-    Console().print(table)
-    return 1 if failed else 0
-
-
-def _cache(*, clear: bool) -> int:
-    store = ArtifactStore(default_cache_dir())
-    if clear:
-        store.clear()
-    Console().print(f"{store.folder}: {len(store.keys())} artifacts, {store.size() / 2**20:.1f} MiB")
-    return 0
+    """Run one command; its exit status. 2: the command line is wrong."""
+    try:
+        answer = commands.main(argv, prog_name="fxstack", standalone_mode=False)
+    except click.exceptions.NoArgsIsHelpError as error:
+        error.show()
+        return 2
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except click.Abort:
+        print("stopped", file=sys.stderr)
+        return 130
+    # a script runs when the parser is done: then what it raises is not mistaken for the command line's
+    result = answer() if callable(answer) else answer
+    return result if isinstance(result, int) else 0

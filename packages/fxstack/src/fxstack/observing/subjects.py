@@ -67,14 +67,19 @@ def launches_of(program: Any, graph: GraphModule) -> Iterator[Launch]:
 
 
 def guard_text(guard: Any) -> str:
-    """A guard on one line: what it reads, of which kind it is, and what it expects."""
+    """A guard on one line: what it reads, and what it expects of that."""
     read = ", ".join(dict.fromkeys(source.expression for source in guard.sources))
+    return f"{in_users_words(read)}: {expected_by(guard)}"
+
+
+def expected_by(guard: Any) -> str:
+    """The kind of a guard and what it expects."""
     expected = [
         f"{name}={short(value, 60)}"
         for name, value in ((field.name, getattr(guard, field.name)) for field in fields(guard))
         if name not in _NOT_EXPECTED and value is not None
     ]
-    return in_users_words(f"{read}: {guard.kind} {' '.join(expected)}".rstrip())
+    return in_users_words(" ".join([guard.kind, *expected]))
 
 
 def library_calls_of(program: Any) -> list[str]:

@@ -1,0 +1,111 @@
+"""``fxstack run`` and ``explain``: a script whose ``torch.compile`` calls come here, and what was seen."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from fxstack.cli.output import as_json, say_json
+from fxstack.cli.scripts import Script, run_module, run_script
+from fxstack.compile import in_place_of_torch_compile
+from fxstack.observing.record import Record, recording
+from fxstack.observing.summary import explanation, summary
+
+F = TypeVar("F", bound=Callable[..., Any])
+_RUNS: dict[str, Any] = {"ignore_unknown_options": True, "allow_interspersed_args": False}
+_IN_PLACE = contextlib.ExitStack()
+"""Holds ``torch.compile`` replaced until the process ends, where functions run that a script has registered."""
+
+
+def _script(command: F) -> F:
+    """The arguments of a command that runs a script."""
+    for decorate in (
+        click.argument("arguments", nargs=-1, type=click.UNPROCESSED),
+        click.argument("script", type=Script()),
+        click.option(
+            "--fresh", is_flag=True, help="use an empty cache, so that everything is compiled and seen"
+        ),
+        click.option(
+            "-m", "module", is_flag=True, is_eager=True, help="SCRIPT is a module's name, as for python -m"
+        ),
+    ):
+        command = decorate(command)
+    return command
+
+
+@click.command(context_settings=_RUNS)
+@_script
+@click.option("--quiet", is_flag=True, help="say nothing at the end")
+@as_json
+def run(
+    script: str,
+    arguments: Sequence[str],
+    module: bool,
+    fresh: bool,
+    quiet: bool,
+    as_json: bool,
+) -> Callable[[], int]:
+    """Run SCRIPT as python would; its torch.compile calls use fxstack. A summary follows on standard error.
+
+    With --json the last line of standard output is the whole record. Exit status: the script's.
+    """
+
+    def act() -> int:
+        status, record = _observed(script, arguments, module, fresh)
+        data = record.data()
+        if as_json:
+            say_json(data)
+        elif not quiet:
+            click.echo(click.style("fxstack: ", bold=True) + summary(data), err=True)
+        return status
+
+    return act
+
+
+@click.command(context_settings=_RUNS)
+@_script
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="write there, not to standard output",
+)
+@as_json
+def explain(
+    script: str, arguments: Sequence[str], module: bool, fresh: bool, output: Path | None, as_json: bool
+) -> Callable[[], int]:
+    """Run SCRIPT, then print each captured graph, graph break, guard, and reason for compiling again.
+
+    Exit status: the script's.
+    """
+
+    def act() -> int:
+        status, record = _observed(script, arguments, module, fresh)
+        data = record.data()
+        text = json.dumps(data) if as_json else explanation(data)
+        if output is None:
+            click.echo(text)
+        else:
+            output.write_text(text + "\n", encoding="utf-8")
+        return status
+
+    return act
+
+
+def _observed(script: str, arguments: Sequence[str], module: bool, fresh: bool) -> tuple[int, Record]:
+    """The status of a script and the record of it."""
+    given = list(arguments[1:] if arguments[:1] == ("--",) else arguments)
+    with contextlib.ExitStack() as stack:
+        if fresh:
+            os.environ["FXSTACK_CACHE_DIR"] = stack.enter_context(tempfile.TemporaryDirectory())
+        _IN_PLACE.enter_context(in_place_of_torch_compile())
+        record = stack.enter_context(recording())
+        status = (run_module if module else run_script)(script, given)
+    return status, record

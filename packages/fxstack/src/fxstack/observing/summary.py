@@ -1,0 +1,99 @@
+"""A record as text: the few lines that follow a run, and all of it for who asks why."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+Data = Mapping[str, Any]
+
+
+def summary(data: Data) -> str:
+    """What was compiled, what was not and why, in a few lines."""
+    frames = data["frames"]
+    if not frames:
+        return "nothing was compiled: no compiled function was called, or none holds a tensor operation"
+    captured = sum(graph["dialect"] == "torch" for graph in data["graphs"])
+    seconds = sum(span["end"] - span["start"] for span in data["spans"] if span["parent"] is None) / 1e6
+    programs = [entry for entry in data["cache"] if entry["what"] == "program"]
+    hits = sum(bool(entry["hit"]) for entry in programs)
+    lines = [
+        f"{_count(len(frames), 'compilation')} in {seconds:.2f} s: {_count(captured, 'graph')}, "
+        f"{_count(len(data['launches']), 'kernel')}, {_count(len(data['calls']), 'library call')}; "
+        f"{hits} of {_count(len(programs), 'program')} from the cache"
+    ]
+    for stop, times in _grouped(data["breaks"], lambda stop: (stop["code"], stop["what"], _place(stop))):
+        lines.append(f"graph break [{stop['code']}]{times} {stop['what']}\n    at {_place(stop)}")
+        lines.append(f"    to do: {stop['advice']}")
+    for again in data["recompiles"]:
+        function = again["where"][2] if again["where"] else "a function"
+        lines += [f"compiled again: {function}, {_cause(cause)}" for cause in again["causes"]]
+    for left, times in _grouped(data["uncompiled"], lambda left: (left["reason"], _place(left))):
+        lines.append(f"runs uncompiled{times}: {_place(left)}\n    {left['reason']}")
+    return "\n".join(lines)
+
+
+def explanation(data: Data) -> str:
+    """Everything, frame by frame: graphs, breaks, guards, and why code was compiled again."""
+    return "\n\n".join([*map("\n".join, map(list, _frames(data))), summary(data)])
+
+
+def _frames(data: Data) -> Iterator[Iterator[str]]:
+    for number, frame in enumerate(data["frames"]):
+        yield _frame(number, frame, data)
+
+
+def _frame(number: int, frame: Data, data: Data) -> Iterator[str]:
+    def own(name: str) -> list[Any]:
+        return [entry for entry in data[name] if entry["frame"] == frame["frame"]]
+
+    again = f", version {frame['earlier'] + 1}" if frame["earlier"] else ""
+    yield f"== {number}. {_place(frame)}{again}: {frame['outcome']}"
+    for entry in own("recompiles"):
+        yield from (f"because {_cause(cause)}" for cause in entry["causes"])
+    for graph in own("graphs"):
+        if graph["dialect"] == "torch":
+            yield graph["text"].rstrip()
+    for stop in own("breaks"):
+        yield f"graph break [{stop['code']}] {stop['what']}\n  at {_place(stop)}"
+        yield f"  why: {stop['why']}\n  to do: {stop['advice']}"
+    for entry in own("uncompiled"):
+        yield f"runs uncompiled: {entry['reason']}"
+    for guards in own("guards"):
+        yield f"{_count(guards['count'], 'guard')}, checked in {guards['nanoseconds'] / 1e3:.1f} us"
+        for root in guards["roots"]:
+            yield from _guard_lines(root, "  ")
+        yield from (f"  {text}" for text, _ in guards["relations"])
+
+
+def _guard_lines(node: Data, indent: str) -> Iterator[str]:
+    yield f"{indent}{node['reads']}"
+    for text, where in node["guards"]:
+        line = "" if where is None else f"   # {where[0]}:{where[1]}"
+        yield f"{indent}  {text}{line}"
+    for child in node["children"]:
+        yield from _guard_lines(child, indent + "  ")
+
+
+def _cause(cause: Data) -> str:
+    changed = cause["reason"] if cause["old"] is None else f"was {cause['old']}, is {cause['new']}"
+    line = "" if cause["where"] is None else f" (relied on at {_place(cause)})"
+    return f"{cause['expression']}: {changed}{line}"
+
+
+def _grouped(entries: list[Any], key: Any) -> Iterator[tuple[Any, str]]:
+    """Each different entry once, with how often it came if that is more than once."""
+    counts = Counter(map(key, entries))
+    for entry in {key(entry): entry for entry in entries}.values():
+        times = counts[key(entry)]
+        yield entry, f" {times} times" if times > 1 else ""
+
+
+def _place(entry: Data) -> str:
+    where = entry["where"]
+    return "an unknown line" if where is None else f"{where[0]}:{where[1]} in {where[2]}"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"

@@ -1,0 +1,159 @@
+"""Scripts under ``fxstack run`` and ``explain``, each in a process of its own as a user starts it."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PROGRAM = """
+import sys, torch
+
+def noisy(x):
+    print("noise")
+    return x * 2
+
+@torch.compile
+def program(x):
+    return torch.relu(noisy(x + 1))
+
+for size in (4, 7):
+    program(torch.ones(size))
+"""
+SURROUNDINGS = """
+import sys, json, pickle
+class Held: pass
+import __main__
+print(json.dumps([sys.argv, __name__, __file__, __package__, __doc__, sys.path[0], __main__.Held is Held,
+    pickle.loads(pickle.dumps(Held())).__class__ is Held, sorted(name for name in globals() if name.startswith("__"))]))
+"""
+
+
+def _fxstack(*arguments: str | Path, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "fxstack", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, check=False, timeout=300)
+
+
+def _script(folder: Path, text: str) -> Path:
+    file = folder / "script.py"
+    file.write_text(text)
+    return file
+
+
+def test_calls_of_torch_compile_come_here_and_a_summary_follows(tmp_path: Path) -> None:
+    run = _fxstack("run", _script(tmp_path, PROGRAM))
+    assert (run.returncode, run.stdout) == (0, "noise\nnoise\n")
+    assert "fxstack: 4 compilations" in run.stderr
+    assert "graph break [CAP236] 2 times print() writes to the terminal" in run.stderr
+    assert f"at {tmp_path}/script.py:5 in noisy" in run.stderr
+    assert "was sizes [4], is [7]" in run.stderr
+    assert "\x1b[" not in run.stderr
+
+
+def test_json_is_the_last_line_of_the_output(tmp_path: Path) -> None:
+    run = _fxstack("run", "--json", _script(tmp_path, PROGRAM))
+    *printed, last = run.stdout.splitlines()
+    record = json.loads(last)
+    assert printed == ["noise", "noise"]
+    assert [stop["code"] for stop in record["breaks"]] == ["CAP236", "CAP236"]
+    assert {graph["dialect"] for graph in record["graphs"]} == {"torch", "aten", "prims"}
+    assert record["sources"][f"{tmp_path}/script.py"]["5"] == '    print("noise")'
+    assert run.stderr == ""
+
+
+def test_a_script_sees_what_python_would_show_it(tmp_path: Path) -> None:
+    script = _script(tmp_path, SURROUNDINGS)
+    arguments = ["--json", "-x", "--", "a b"]
+    plain = subprocess.run([sys.executable, script, *arguments], capture_output=True, text=True, check=True)
+    for separator in ([], ["--"]):
+        run = _fxstack("run", "--quiet", script, *separator, *arguments)
+        assert run.stderr == ""
+        assert json.loads(run.stdout) == json.loads(plain.stdout)
+
+
+def test_a_module_is_run_as_by_python(tmp_path: Path) -> None:
+    (tmp_path / "package").mkdir()
+    (tmp_path / "package" / "__init__.py").write_text("")
+    (tmp_path / "package" / "part.py").write_text(
+        "import sys; print(__name__, __package__, sys.argv[1:]); sys.exit(4)"
+    )
+    run = _fxstack("run", "-m", "package.part", "--flag", cwd=tmp_path)
+    assert (run.returncode, run.stdout) == (4, "__main__ package ['--flag']\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "status", "shown"),
+    [
+        ("import sys; sys.exit(7)", 7, ""),
+        ("import sys; sys.exit('words')", 1, "words\n"),
+        ("raise SystemExit", 0, ""),
+    ],
+)
+def test_the_scripts_exit_status_is_passed_on(tmp_path: Path, text: str, status: int, shown: str) -> None:
+    run = _fxstack("run", "--quiet", _script(tmp_path, text))
+    assert (run.returncode, run.stderr) == (status, shown)
+
+
+def test_an_exception_is_shown_as_by_python(tmp_path: Path) -> None:
+    script = _script(tmp_path, "def inner():\n    raise ValueError('mine')\ninner()\n")
+    plain = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
+    run = _fxstack("run", "--quiet", script)
+    assert (run.returncode, run.stderr) == (plain.returncode, plain.stderr)
+    broken = _script(tmp_path, "def inner(:\n")
+    plain = subprocess.run([sys.executable, broken], capture_output=True, text=True, check=False)
+    run = _fxstack("run", "--quiet", broken)
+    assert (run.returncode, run.stderr) == (plain.returncode, plain.stderr)
+
+
+def test_an_interrupt_ends_it_as_it_ends_python(tmp_path: Path) -> None:
+    script = _script(
+        tmp_path, "import os, signal; os.kill(os.getpid(), signal.SIGINT)\nimport time; time.sleep(60)\n"
+    )
+    run = _fxstack("run", script)
+    assert run.returncode == -signal.SIGINT
+    assert "KeyboardInterrupt" in run.stderr
+
+
+def test_what_runs_at_exit_is_compiled_too(tmp_path: Path) -> None:
+    text = "import atexit, sys, torch\natexit.register(lambda: print(torch.compile.__module__))\n"
+    run = _fxstack("run", "--quiet", _script(tmp_path, text))
+    assert run.stdout == "fxstack.compile\n"
+
+
+def test_a_script_that_compiles_nothing_is_told_so(tmp_path: Path) -> None:
+    run = _fxstack("run", _script(tmp_path, "print(1)"))
+    assert run.stdout == "1\n"
+    assert "nothing was compiled" in run.stderr
+
+
+def test_explain_prints_graphs_breaks_guards_and_recompilations(tmp_path: Path) -> None:
+    script = _script(tmp_path, PROGRAM)
+    run = _fxstack("explain", script)
+    assert run.stdout.startswith("noise\nnoise\n== 0. ")
+    assert "program, version 2: compiled" in run.stdout
+    assert "because x: was sizes [4], is [7]" in run.stdout
+    assert "%add: float32[4] = operator.add(%x, 1)" in run.stdout
+    assert "to do: print, log and do file work outside of the compiled function" in run.stdout
+    assert " guards, checked in " in run.stdout
+    assert "tensor_match" in run.stdout
+    kept = tmp_path / "kept.json"
+    assert _fxstack("explain", "--json", "-o", kept, script).stdout == "noise\nnoise\n"
+    assert len(json.loads(kept.read_text())["frames"]) == 4
+
+
+def test_a_fresh_cache_is_used_and_removed(tmp_path: Path) -> None:
+    script = _script(tmp_path, PROGRAM)
+    first, second, fresh = (
+        json.loads(_fxstack("run", *options, "--json", script).stdout.splitlines()[-1])
+        for options in ([], [], ["--fresh"])
+    )
+    hits = [
+        [entry["hit"] for entry in one["cache"] if entry["what"] == "program"]
+        for one in (first, second, fresh)
+    ]
+    assert hits == [[False] * 4, [True] * 4, [False] * 4]
+    assert second["launches"] == []

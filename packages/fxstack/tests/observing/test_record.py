@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+import gc
+import json
+import weakref
+from typing import Any
+
+import torch
+
+import fxstack
+from fxstack import recording
+from fxstack.observing.summary import summary
+
+
+def _program(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    return torch.relu(x @ y) + 1
+
+
+def _recorded(*sizes: int, grad: bool = False) -> dict[str, Any]:
+    compiled = fxstack.compile(_program)
+    with recording() as record:
+        for size in sizes:
+            compiled(torch.ones(size, 5, requires_grad=grad), torch.ones(5, 6))
+    made: dict[str, Any] = json.loads(json.dumps(record.data()))
+    return made
+
+
+def test_each_stage_of_a_training_graph_has_its_role() -> None:
+    data = _recorded(4, grad=True)
+    (frame,) = data["frames"]
+    where = [__file__, _program.__code__.co_firstlineno, "_program"]
+    assert (frame["where"], frame["earlier"], frame["outcome"]) == (where, 0, "compiled")
+    assert [(graph["dialect"], graph["role"]) for graph in data["graphs"]] == [
+        ("torch", "captured"),
+        ("aten", "forward"),
+        ("aten", "backward"),
+        ("prims", "forward"),
+        ("prims", "backward"),
+    ]
+    assert {launch["role"] for launch in data["launches"]} == {"forward", "backward"}
+    for name in ("graphs", "launches", "calls", "guards", "cache"):
+        assert {entry["frame"] for entry in data[name]} == {frame["frame"]}
+
+
+def test_nodes_name_their_inputs_and_lines() -> None:
+    captured, *_ = _recorded(4)["graphs"]
+    names = [node[0] for node in captured["nodes"]]
+    relu = captured["nodes"][names.index("relu")]
+    assert relu[1:3] == ["relu", "float32[4, 6]"]
+    assert [names[number] for number in relu[3]] == ["matmul"]
+    assert relu[4] == [__file__, _program.__code__.co_firstlineno + 1, "_program"]
+
+
+def test_kernels_have_text_traffic_and_lines() -> None:
+    data = _recorded(4)
+    (launch,) = data["launches"]
+    assert (launch["read"], launch["written"], launch["loops"]) == (96, 96, "24")
+    assert any(f"{__file__}:{_program.__code__.co_firstlineno + 1}" in origin for origin in launch["origins"])
+    assert launch["kernel"] in data["kernels"][launch["kernel"]]
+    assert [call["operator"] for call in data["calls"]] == ["aten.mm.default"]
+
+
+def test_a_size_that_varies_counts_as_seen() -> None:
+    data = _recorded(4, 7)
+    assert [(launch["loops"], launch["read"]) for launch in data["launches"]] == [("24", 96), ("6*s0", 168)]
+    (again,) = data["recompiles"]
+    assert [(cause["expression"], cause["old"], cause["new"]) for cause in again["causes"]] == [
+        ("x", "sizes [4, 5]", "[7, 5]")
+    ]
+    assert again["frame"] == data["frames"][1]["frame"]
+
+
+def test_guards_are_a_tree_with_times() -> None:
+    (guards,) = _recorded(4)["guards"]
+    assert guards["nanoseconds"] > 0
+    reads = {root["reads"]: root for root in guards["roots"]}
+    assert reads["x"]["guards"][0][0].startswith("tensor_match")
+    assert sum(root["count"] for root in guards["roots"]) + len(guards["relations"]) == guards["count"]
+    assert all(root["nanoseconds"] > 0 for root in guards["roots"])
+
+
+def test_spans_lie_within_their_parents() -> None:
+    spans = {span["number"]: span for span in _recorded(4)["spans"]}
+    kinds = {span["kind"] for span in spans.values()}
+    assert kinds >= {
+        "frame",
+        "trace",
+        "backend",
+        "joint",
+        "decompose",
+        "lower",
+        "schedule",
+        "compile",
+        "guards",
+    }
+    for span in spans.values():
+        if span["parent"] is not None:
+            outer = spans[span["parent"]]
+            assert outer["start"] <= span["start"] <= span["end"] <= outer["end"]
+
+
+def test_no_tensor_and_no_graph_is_kept() -> None:
+    x = torch.ones(4, 5)
+    kept = weakref.ref(x)
+    compiled = fxstack.compile(_program)
+    with recording() as record:
+        compiled(x, torch.ones(5, 6))
+    del x, compiled
+    fxstack.reset()
+    gc.collect()
+    assert kept() is None
+    assert record._roles == {}
+
+
+def test_what_follows_the_record_is_not_in_it() -> None:
+    compiled = fxstack.compile(_program)
+    with recording() as record:
+        pass
+    compiled(torch.ones(4, 5), torch.ones(5, 6))
+    assert record.data()["frames"] == []
+    assert summary(record.data()).startswith("nothing was compiled")
