@@ -185,8 +185,6 @@ class _Body:
                 self.add(f"{made} = {self.some()}.clone()")
                 self.add(f"{made}[0].mul_({random.choice(['2', self.some() + '[0]'])})")
                 self.names.append(made)
-            case 5 | 6 if self.written:
-                return  # a backward of one result is refused where another one of its group needs what was written to
             case 5:
                 loss, made = self.some(), self.name()
                 self.add(f"{made} = torch.zeros_like(x)")

@@ -15,6 +15,7 @@ class Log:
 
 
 LOG = Log()
+REFUSED = []  # backwards that were refused, because a tensor that was saved for them had been overwritten
 
 
 def say(name, what):
@@ -89,6 +90,8 @@ def attempt(function):
     try:
         return function()
     except RuntimeError as error:
+        if "modified by an inplace operation" in str(error):
+            REFUSED.append(str(error))
         if str(error).startswith("[AOT"):
             raise
         return type(error).__name__

@@ -146,11 +146,10 @@ class BackwardPlan:
     results are the gradients of the inputs ``gradient_of``, in that order. ``gradient_from[i]`` tells where that
     gradient is found: a graph result's number, or ``-1 - n`` for the graph's input number n itself.
 
-    ``groups``: for each tangent the number of its group, where there are several; those of different groups need no
-    saved value in common but for what they only pass on, so that eager may run them in backwards of their own.
-    ``needed_by``: then, for each saved value, the groups that are computed with it. ``between``: graph results, each
-    with the earlier ones that it is computed from: graph results too, or ``-1 - n`` for the program's result number n,
-    which is a view. A new value of an input whose history the program changes counts as that input.
+    ``needed_by``: where there are several tangents, for each saved value the graph results, as bits, from whose
+    gradients something is computed with it. ``between``: graph results, each with the earlier ones that it is computed
+    from: graph results too, or ``-1 - n`` for the program's result number n, which is a view. A new value of an input
+    whose history the program changes counts as that input.
     ``leaves``: graph results that the program made leaves; ``cut``: inputs that require grad and that autograd does not
     reach, so that no backward may lead to them; ``released``: graph results that the program has differentiated
     itself, for good; ``singular``: sets of tangents that may make NaN of zeros, if none of a set arrives; ``effects``:
@@ -168,8 +167,7 @@ class BackwardPlan:
     gradient_of: tuple[int, ...]
     gradient_from: tuple[int, ...]
     depends: tuple[tuple[int, ...], ...]
-    groups: tuple[int, ...] = ()
-    needed_by: tuple[tuple[int, ...], ...] = ()
+    needed_by: tuple[int, ...] = ()
     between: tuple[tuple[int, tuple[int, ...]], ...] = ()
     leaves: tuple[int, ...] = ()
     cut: tuple[int, ...] = ()

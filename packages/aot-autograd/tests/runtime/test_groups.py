@@ -107,6 +107,38 @@ def test_a_value_that_was_overwritten_and_is_not_needed(compiled: Any) -> None:
         assert "modified by an inplace" in found[refused]
 
 
+def test_a_result_that_another_one_is_computed_from_with_what_was_overwritten(compiled: Any) -> None:
+    def program(g: torch.Tensor, d: torch.Tensor, z: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        hidden = (z @ g).tanh()
+        return hidden, (hidden @ d).square().sum()
+
+    found = []
+    for function in (program, compiled(program)):
+        g, d, z = leaves()
+        hidden, loss = function(g, d, z)
+        loss.backward(retain_graph=True)
+        with torch.no_grad():
+            d.sub_(0.1 * d.grad)
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            loss.backward(retain_graph=True)
+        hidden.sum().backward()
+        found.append((d.grad, g.grad))
+    for one, two in zip(*found, strict=True):
+        torch.testing.assert_close(two, one)
+
+
+def test_zeros_times_what_was_overwritten_are_no_gradient(compiled: Any) -> None:
+    def program(x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        hidden = x.sin()
+        return hidden, hidden * y
+
+    x, y = torch.ones(2, requires_grad=True), torch.ones(2)
+    hidden, _ = compiled(program)(x, y)
+    y.fill_(torch.inf)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        hidden.sum().backward()
+
+
 def test_a_value_that_was_overwritten_is_not_what_the_program_is_run_again_with(compiled: Any) -> None:
     def program(x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         return x.exp() * 2, x * y

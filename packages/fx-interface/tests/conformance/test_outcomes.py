@@ -310,5 +310,9 @@ def test_strides_of_single_items_in_gradients():
     one, two = (observe(partial(with_gradient, strides)) for strides in ((3, 1), (1, 1)))
     assert differences(one, two)
     assert differences(one, two, ignore={"grad layout"}) == []
+    within = torch.ones(1, 3, requires_grad=True)
+    within.grad = torch.empty(2, 3).fill_(1.0)[1:]
+    assert differences(one, observe(lambda: within))
+    assert differences(one, observe(lambda: within), ignore={"grad layout"}) == []
     gaps = observe(partial(with_gradient, (6, 2)))
     assert differences(one, gaps, ignore={"grad layout"})

@@ -19,31 +19,18 @@ def tangents_under(live: Sequence[Value], tangents: Sequence[Value]) -> dict[int
     return under
 
 
-def groups_of(live: Sequence[Value], under: Mapping[int, frozenset[int]], count: int) -> tuple[int, ...]:
-    """The tangents' groups, named by their least member: a call that takes gradients of several tangents and something
-    of the forward joins them. Nothing where all are one."""
-    group = list(range(count))
-    for value in live:
-        together = sorted({group[i] for i in under[value.number]})
-        if len(together) > 1 and not all(under.get(operand.number) for operand in operands(value)):
-            group = [together[0] if number in together else number for number in group]
-    return tuple(group) if len(set(group)) > 1 else ()
-
-
 def needed_by(
-    live: Sequence[Value],
-    under: Mapping[int, frozenset[int]],
-    groups: tuple[int, ...],
-    saved: Sequence[Value],
-) -> tuple[tuple[int, ...], ...]:
-    """For each saved value the groups of the tangents that something is computed from together with it. What is
-    computed from a tangent is nothing where that does not arrive, whatever is done with it."""
-    users: dict[int, set[int]] = {}
+    live: Sequence[Value], tangents: Sequence[tuple[Value, Tangent]], saved: Sequence[Value]
+) -> tuple[int, ...]:
+    """For each saved value the results, as bits, from whose gradients something is computed together with it. Where
+    none of those arrives, what is computed is zero, whatever the value is."""
+    above = _results_above(live, tangents)
+    users: dict[int, int] = {}
     for value in reversed(live):
-        mine = {groups[i] for i in under[value.number]} or users.get(value.number, set())
+        mine = above[value.number] or users.get(value.number, 0)
         for operand in operands(value):
-            users.setdefault(operand.number, set()).update(mine)
-    return tuple(tuple(sorted(users.get(value.number, ()))) for value in saved)
+            users[operand.number] = users.get(operand.number, 0) | mine
+    return tuple(users.get(value.number, 0) for value in saved)
 
 
 def reading_regions(
@@ -51,10 +38,7 @@ def reading_regions(
 ) -> tuple[Region, ...]:
     """The largest regions of the backward in which a gradient is computed with something that is not: from which
     results' gradients, by number, and for which inputs'."""
-    above = {value.number: 1 << tangent.graph_index for value, tangent in tangents}
-    for value in live:
-        if value.number not in above:
-            above[value.number] = _joined(above, value)
+    above = _results_above(live, tangents)
     below: dict[int, int] = {}
     for index, value in gradients:
         below[value.number] = below.get(value.number, 0) | 1 << index
@@ -66,6 +50,15 @@ def reading_regions(
         if above[value.number] and not all(above.get(operand.number) for operand in operands(value)):
             regions.add((above[value.number], mine))
     return largest(regions)
+
+
+def _results_above(live: Sequence[Value], tangents: Sequence[tuple[Value, Tangent]]) -> dict[int, int]:
+    """For each value, by number, the results from whose gradients it is computed, as bits."""
+    above = {value.number: 1 << tangent.graph_index for value, tangent in tangents}
+    for value in live:
+        if value.number not in above:
+            above[value.number] = _joined(above, value)
+    return above
 
 
 def _joined(masks: Mapping[int, int], value: Value) -> int:

@@ -9,7 +9,7 @@ import torch
 from torch.fx import GraphModule
 
 from aot_autograd.joint.backward_effects import opaque_sets
-from aot_autograd.joint.backward_reads import groups_of, needed_by, reading_regions, tangents_under
+from aot_autograd.joint.backward_reads import needed_by, reading_regions, tangents_under
 from aot_autograd.joint.joint import Joint
 from aot_autograd.joint.recomputation import repeat_of
 from aot_autograd.partition import Partitioner
@@ -238,7 +238,6 @@ def _backward(
     results, origin = _gradient_results(joint, inputs)
     graph = build_graph(inputs, results, trace.env, keep)
     under = tangents_under(live, [value for value, _ in tangents])
-    groups = groups_of(live, under, len(tangents))
     plan = BackwardPlan(
         symbols=tuple(numbers.index(atom) for atom in needed),
         saved=tuple(saved),
@@ -246,8 +245,7 @@ def _backward(
         gradient_of=tuple(index for index, _ in joint.gradients),
         gradient_from=tuple(origin),
         depends=tuple(tuple(sorted(under.get(value.number, ()))) for value in gradients),
-        groups=groups,
-        needed_by=needed_by(live, under, groups, bindings) if groups else (),
+        needed_by=needed_by(live, tangents, bindings) if len(tangents) > 1 else (),
         between=joint.between,
         leaves=joint.leaves,
         cut=joint.cut,

@@ -12,7 +12,7 @@ RELEASED = (
     "Trying to backward through a compiled graph a second time, after what it had kept for that was freed: specify\n"
     "  retain_graph=True in the first backward"
 )
-_WRITTEN = (
+WRITTEN = (
     "one of the variables needed for gradient computation has been modified by an inplace operation since an earlier\n"
     "  backward of other results of the same compiled function"
 )
@@ -45,7 +45,7 @@ def reader(plan: JointPlan, backward_plan: BackwardPlan) -> Callable[[Any], list
             if any(
                 value._version != version for value, version in zip(later.saved, later.versions, strict=True)
             ):
-                raise RuntimeError(_WRITTEN)
+                raise RuntimeError(WRITTEN)
             return later.saved
         stored, kept = ctx.saved_tensors, ctx.kept
         if kept is None:
@@ -72,14 +72,15 @@ class Kept:
         versions = [-1 if slot in overwritten else value._version for slot, value in enumerate(saved)]
         return cls(list(saved), versions)
 
-    def overwritten(self, arrived: frozenset[int], needed_by: Sequence[Sequence[int]]) -> list[int]:
-        """The values that were written to since; RuntimeError where a group needs one."""
+    def overwritten(self, arrived: int, needed_by: Sequence[int]) -> list[int]:
+        """The values that were written to since; RuntimeError where one of the results that have ``arrived`` needs
+        one."""
         found: list[int] = []
         if self.saved is None:
             return found
         for slot, (value, version) in enumerate(zip(self.saved, self.versions, strict=True)):
             if value._version != version:
-                if arrived.intersection(needed_by[slot]):
-                    raise RuntimeError(_WRITTEN)
+                if arrived & needed_by[slot]:
+                    raise RuntimeError(WRITTEN)
                 found.append(slot)
         return found

@@ -152,3 +152,31 @@ def test_a_function_before_what_is_read_gets_no_zeros(compiled: Any) -> None:
         second = torch.autograd.grad(first[0].square().sum() + first[1].square().sum(), [x, y])
         found.append([g.isinf().tolist() for g in (*first, *second)])
     assert found[0] == found[1] == [[True, False]] * 4
+
+
+class _Once(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+        ctx.save_for_backward(x)
+        return x.exp()
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, gradient: torch.Tensor) -> Any:
+        return gradient * ctx.saved_tensors[0].exp()
+
+
+def _once(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    made = _Once.apply(x)  # type: ignore[no-untyped-call]
+    return x * made, made
+
+
+def test_what_leads_to_no_chosen_tensor_is_not_differentiated(compiled: Any) -> None:
+    found = []
+    for run in (_once, compiled(_once)):
+        x = X.clone().requires_grad_()
+        (first,) = torch.autograd.grad(sum((r * r).sum() for r in run(x)), x, create_graph=True)
+        with pytest.raises(RuntimeError, match="once_differentiable"):
+            first.sum().backward(retain_graph=True)
+        found.append([first, *torch.autograd.grad(first.sum(), x)])
+    torch.testing.assert_close(found[1], found[0])

@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 import torch
 
+_PLACES_KNOWN = pytest.mark.skipif(
+    not hasattr(torch._C._autograd, "_make_saved_tensor"), reason="torch tells no place in autograd's graph"
+)
 REFUSED = r"(?s)AOT301.*{}.*without the compiler"
 
 
@@ -310,13 +314,22 @@ def test_an_input_that_only_the_program_itself_differentiates(compiled: Any) -> 
     torch.testing.assert_close(*found)
 
 
-def test_hooks_of_an_input_that_is_gone_are_called(compiled: Any) -> None:
+@pytest.mark.parametrize("late", [False, pytest.param(True, marks=_PLACES_KNOWN)])
+def test_hooks_of_an_input_that_is_gone_are_called(compiled: Any, late: bool) -> None:
     def gradients(first: Any, second: Any) -> list[Any]:
         seen: list[Any] = []
+
+        def hook(gradient: torch.Tensor) -> torch.Tensor:
+            seen.append(gradient)
+            return gradient * 2
+
         x = D(3)
         between = first(x)
-        between.register_hook(seen.append)
+        if not late:
+            between.register_hook(hook)
         result = second(between)
+        if late:
+            between.register_hook(hook)
         del between
         (slope,) = torch.autograd.grad(result.sum(), x, create_graph=True)
         slope.sum().backward()
@@ -326,7 +339,7 @@ def test_hooks_of_an_input_that_is_gone_are_called(compiled: Any) -> None:
         return x * x
 
     def second(x: torch.Tensor) -> torch.Tensor:
-        return x.exp()
+        return (x + 1).exp() * 2
 
     torch.manual_seed(0)
     expected = gradients(first, second)
@@ -335,6 +348,17 @@ def test_hooks_of_an_input_that_is_gone_are_called(compiled: Any) -> None:
     assert len(expected) == len(found) == 3
     for one, other in zip(found, expected, strict=True):
         torch.testing.assert_close(one, other)
+
+
+@_PLACES_KNOWN
+def test_an_input_that_has_hooks_is_freed(compiled: Any) -> None:
+    between = compiled(lambda x: x * x)(D(3))
+    between.register_hook(lambda gradient: None)
+    alive = weakref.ref(between)
+    result = compiled(lambda x: x.exp())(between)
+    del between
+    assert alive() is None
+    assert result.requires_grad
 
 
 def test_zeros_that_would_become_nan_where_an_input_is_gone(compiled: Any) -> None:

@@ -2,10 +2,15 @@
 
 After a graph break, what one compiled function computed is another's input, and nobody may hold it any more. Autograd's
 graph still leads to the node of the function that made it, and that node remembers its own inputs.
+
+Hooks of the input, those too that it got after the second function ran, are registered at its place in autograd's
+graph. So what stands for it leads there, and not to a copy of what made it (``Freed``).
 """
 
 from __future__ import annotations
 
+import weakref
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -14,9 +19,45 @@ from aot_autograd.runtime.hooks.chosen_tensors import edges_of_inputs
 
 _OWN_NODES = frozenset({"_BetweenBackward", "_SpreadBackward"})
 """Nodes between a compiled function's result and the compiled function's node: each hands on its first gradient."""
+_saved: Callable[[torch.Tensor, bool], Any] | None = getattr(torch._C._autograd, "_make_saved_tensor", None)
+"""From torch 2.12 on. What it returns has, with hooks that keep nothing, a tensor's place in autograd's graph and not
+its memory."""
+_top_hooks = torch._C._autograd._top_saved_tensors_default_hooks
 
 
-def made_again(node: Any, index: int, version: int) -> torch.Tensor | None:
+class Freed(weakref.ref[torch.Tensor]):
+    """A tensor with a history that may be gone, and its ``place`` in autograd's graph; ``hooked``: it had hooks."""
+
+    __slots__ = ("hooked", "place")
+    place: Any
+    hooked: bool
+
+
+def loosely(value: Any) -> Any:
+    """A tensor by weak reference, whatever happens to its hooks."""
+    return weakref.ref(value) if isinstance(value, torch.Tensor) else value
+
+
+def with_its_hooks(value: Any) -> Any:
+    """A tensor by weak reference, where hooks that it has or gets can be called when it is gone; else itself if it has
+    some. Hooks of the program on saved tensors would see what is saved here."""
+    if not isinstance(value, torch.Tensor):
+        return value
+    if value.grad_fn is None or _saved is None or _top_hooks(True) is not None:
+        return value if value._backward_hooks else weakref.ref(value)
+    freed = Freed(value)
+    freed.place = place = _saved(value, False)
+    place.register_hooks(_nothing, list.pop)
+    freed.hooked = bool(value._backward_hooks)
+    return freed
+
+
+def _nothing(tensor: torch.Tensor) -> list[torch.Tensor]:
+    """Where ``made_again`` puts the tensor that is to be given the place."""
+    return []
+
+
+def made_again(node: Any, index: int, version: int, freed: weakref.ref[torch.Tensor]) -> torch.Tensor | None:
     """Input ``index`` of a compiled function's ``node``, as it was at that version; None where that cannot be told.
 
     Where gradients are on, it has the history that it had.
@@ -32,4 +73,18 @@ def made_again(node: Any, index: int, version: int) -> torch.Tensor | None:
     made: torch.Tensor | None = maker(*edge)
     if made is None or made._version != version:
         return None
-    return made if torch.is_grad_enabled() else made.detach().requires_grad_()
+    if not torch.is_grad_enabled():
+        return made.detach().requires_grad_()
+    return _placed(made, freed) if isinstance(freed, Freed) else made
+
+
+def _placed(made: torch.Tensor, freed: Freed) -> torch.Tensor | None:
+    """The tensor in the place of the one that is gone. Where that was overwritten since, torch does not give the place
+    away: then it has a history of its own, which leads to no hooks."""
+    freed.place.data.append(made.detach())
+    try:
+        placed: torch.Tensor = freed.place.unpack()
+    except RuntimeError:
+        freed.place.data.clear()
+        return None if freed.hooked else made
+    return placed

@@ -21,6 +21,7 @@ import torch
 from torch.autograd.graph import get_gradient_edge
 
 from aot_autograd.plan import BackwardPlan, FromGraph, JointPlan, SavedOutput
+from aot_autograd.runtime.hooks.chosen_tensors import chooses, leads_on
 from aot_autograd.runtime.hooks.watched_results import HooksWithoutTensorError, Watched
 from fx_interface.regions.differentiable import ended_derivatives
 
@@ -125,24 +126,28 @@ class _Reading:
         self.sources = sources
         self.refuse = refuse
 
-    def derivatives(self, arriving: Sequence[torch.Tensor | None]) -> Sequence[Any]:
-        """Of what arrives at the gradients, that of each of ``inner``, and not through another one of those."""
+    def derivatives(self, arriving: Sequence[torch.Tensor | None], wanted: Sequence[int]) -> Sequence[Any]:
+        """Of what arrives at the gradients, that of each of ``inner`` that is ``wanted``, and not through another one
+        of those."""
         again = torch.is_grad_enabled()
+        made: list[Any] = [None] * len(self.inner)
         pairs = [(g, a) for g, a in zip(self.gradients, arriving, strict=True) if a is not None]
-        if not pairs:
-            return [None] * len(self.inner)
+        if not pairs or not wanted:
+            return made
         with torch.enable_grad(), replacing((tensor, None) for tensor, _ in self.sources.results):
-            found = torch.autograd.grad(
+            found: Sequence[Any] = torch.autograd.grad(
                 [gradient for gradient, _ in pairs],
-                self.inner,
+                [self.inner[n] for n in wanted],
                 [a for _, a in pairs],
                 retain_graph=True,
                 create_graph=again,
                 allow_unused=True,
             )
-        if not again:
-            return found
-        return through_results(found, self.sources.with_more(a for _, a in pairs), self.refuse)
+        if again:
+            found = through_results(found, self.sources.with_more(a for _, a in pairs), self.refuse)
+        for n, gradient in zip(wanted, found, strict=True):
+            made[n] = gradient
+        return made
 
 
 class _Through(torch.autograd.Function):
@@ -162,7 +167,15 @@ class _Through(torch.autograd.Function):
         reading = ctx.reading
         if not _keeps_graph():
             ctx.reading = None
-        return (None, *reading.derivatives(arriving))
+        numbers = range(len(reading.inner))
+        if (
+            chooses()
+        ):  # what leads to no chosen tensor does not run: it may refuse, as ``once_differentiable`` does
+            edges = ctx.next_functions
+            wanted: Sequence[int] = [n for n in numbers if edges[n][0] is not None and leads_on(*edges[n])]
+        else:
+            wanted = numbers
+        return (None, *reading.derivatives(arriving, wanted))
 
 
 def _edge(tensor: torch.Tensor) -> tuple[Any, int]:

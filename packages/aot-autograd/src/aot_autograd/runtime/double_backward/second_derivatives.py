@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, TypeAlias
 import torch
 
 from aot_autograd.plan import BackwardPlan, FromGraph, JointPlan, SavedInput, ViewOf
-from aot_autograd.runtime.double_backward.freed_inputs import made_again
+from aot_autograd.runtime.double_backward.freed_inputs import loosely, made_again, with_its_hooks
 from aot_autograd.runtime.double_backward.read_results import ReadResults, Sources, replacing, through_results
 from fx_interface.execution.undo import RandomStates, random_states, set_random_states
 
@@ -38,8 +38,8 @@ class Remembered(NamedTuple):
     """What the forward keeps so that it can be repeated, beside what it saves for the compiled backward.
 
     ``owned``: a module's tensors, with their ``versions``; ``loose``: other inputs, tensors by weak reference, so
-    that memory is freed when eager would free it (not where results are computed from each other, where zeros may
-    become NaN in a backward of some results, and where it has hooks, which a tensor made again would lack).
+    that memory is freed when eager would free it (not where results are computed from each other, and where zeros may
+    become NaN in a backward of some results).
     ``random``: the generators' states, if the program draws.
     """
 
@@ -88,7 +88,7 @@ class Repetition:
             backward_plan.between or backward_plan.leaves or backward_plan.singular
         )
         self.keep = [
-            _loosely if i in self.written else _as_it_is if again else _unless_hooked for i in self.loose
+            loosely if i in self.written else _as_it_is if again else with_its_hooks for i in self.loose
         ]
         self.count = plan.inputs
         self.read = ReadResults(plan, backward_plan)
@@ -133,7 +133,7 @@ class Repetition:
         for index, (value, version) in zip(self.loose, remembered.loose, strict=True):
             made[index] = value() if isinstance(value, weakref.ref) else value
             if made[index] is None and isinstance(value, weakref.ref):
-                made[index] = made_again(node, index, version)
+                made[index] = made_again(node, index, version, value)
                 if made[index] is None:
                     return "one of its inputs is gone"
             elif _version(made[index]) != version and index not in self.written:
@@ -296,14 +296,6 @@ def _random_state_of(states: RandomStates) -> Iterator[None]:
         yield
     finally:
         set_random_states(now)
-
-
-def _loosely(value: Any) -> Any:
-    return weakref.ref(value) if isinstance(value, torch.Tensor) else value
-
-
-def _unless_hooked(value: Any) -> Any:
-    return weakref.ref(value) if isinstance(value, torch.Tensor) and not value._backward_hooks else value
 
 
 def _as_it_is(value: Any) -> Any:

@@ -71,7 +71,7 @@ class Collector:
     there is nothing left that they could read without being refused, or the node itself is gone. A backward is refused
     where it comes to a region of eager's graph in which an earlier one has let go. One that comes to none, after all
     others, reads nothing, and is computed with other values in the place of those that are gone. What was overwritten
-    is refused where a group needs it, as eager does.
+    is refused where one of the results needs it, as eager does.
     """
 
     def __init__(self, plan: JointPlan, backward_plan: BackwardPlan, positions: Sequence[int]) -> None:
@@ -83,8 +83,8 @@ class Collector:
         self._positions = positions
         self._tangents = [1 << tangent.graph_index for tangent in backward_plan.tangents]
         self._saving, self._reading = backward_plan.saving, backward_plan.reading
-        self._groups = backward_plan.groups or (0,) * len(positions)
-        self._needed_by = backward_plan.needed_by or ((0,),) * len(backward_plan.saved)
+        self._all = _union(self._tangents)
+        self._needed_by = backward_plan.needed_by or (self._all,) * len(backward_plan.saved)
         self._has_nothing = not backward_plan.saved and not self._saving
         self._read = reader(plan, backward_plan)
         self._linked = bool(backward_plan.between)
@@ -152,14 +152,14 @@ class Collector:
         return freed | comes_to
 
     def _for_some(self, ctx: Any, arriving: Sequence[int], freed: int, reads: int) -> Collected:
-        groups = frozenset([self._groups[number] for number in arriving])
+        results = _union(self._tangents[number] for number in arriving)
         kept: Kept | None = getattr(ctx, "later", None)
         saved: list[Any] | None
         overwritten: Collection[int]
         if kept is None:
-            saved, overwritten = self._stored_for(ctx, groups)
+            saved, overwritten = self._stored_for(ctx, results)
         else:
-            saved, overwritten = kept.saved, kept.overwritten(groups, self._needed_by)
+            saved, overwritten = kept.saved, kept.overwritten(results, self._needed_by)
         ctx.overwritten = overwritten
         may_give_away = False
         if not _keeps_graph():
@@ -195,9 +195,9 @@ class Collector:
             raise RuntimeError(RELEASED)
         return [kept[place] if own else stored[place] for own, place in self._order]
 
-    def _stored_for(self, ctx: Any, groups: frozenset[int]) -> tuple[list[Any], Collection[int]]:
-        """What is saved, and what of it was overwritten; RuntimeError where one of the groups needs that."""
-        is_all = groups.issuperset(self._groups)
+    def _stored_for(self, ctx: Any, results: int) -> tuple[list[Any], Collection[int]]:
+        """What is saved, and what of it was overwritten; RuntimeError where one of the results needs that."""
+        is_all = results == self._all
         try:
             return self._stored(ctx), ()
         except RuntimeError:
@@ -205,7 +205,7 @@ class Collector:
                 raise
         saved, overwritten = _each_read(ctx, self._plan, self._backward_plan, self._order)
         for slot, error in overwritten.items():
-            if groups.intersection(self._needed_by[slot]):
+            if results & self._needed_by[slot]:
                 raise error
         return saved, overwritten
 

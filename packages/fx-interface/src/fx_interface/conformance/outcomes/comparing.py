@@ -30,8 +30,8 @@ def differences(
     ``values`` compares two tensors of equal dtype and shape and says in words how they differ (``same_bits`` if
     None); ``gradients`` does so for gradients, if given. ``ignore``: names of an outcome's parts, or of
     tensors' facts, that do not count; "grad version" stands for the versions of gradients, which count how
-    often they were added to, "grad layout" for their strides of dimensions of one item, and "refused backward" for a
-    backward that raises in ``expected`` and what is seen after it.
+    often they were added to, "grad layout" for their strides of dimensions of one item and where they begin in their
+    memory, and "refused backward" for a backward that raises in ``expected`` and what is seen after it.
     """
     left_out = frozenset(ignore)
     names = [name for name in {**expected.forms, **actual.forms} if name not in left_out]
@@ -114,7 +114,7 @@ class _Comparison:
         return found + self._parts(where, one.parts, two.parts)
 
 
-_OF_GRADIENTS = {"grad version": ("version", "own version"), "grad layout": ("all strides",)}
+_OF_GRADIENTS = {"grad version": ("version", "own version"), "grad layout": ("all strides", "offset")}
 
 
 def _no_strides(name: str, form: TensorForm) -> bool:
