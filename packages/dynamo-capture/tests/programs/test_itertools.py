@@ -1,5 +1,6 @@
 """Iterators of ``itertools`` are of their own classes wherever they go, and draw what and when CPython's do."""
 
+import enum
 import itertools
 import operator
 import sys
@@ -17,6 +18,11 @@ def captured(forward, caplog):
     """Captures a function, without a graph break; fails if the translator made an error of its own."""
     yield optimize(forward, fullgraph=True)
     assert [record for record in caplog.records if record.levelname == "ERROR"] == []
+
+
+class Number(enum.IntEnum):
+    one = 1
+    last = 2**63 - 1
 
 
 class Noted:
@@ -84,6 +90,20 @@ def test_the_rest_is_given_outside(captured, name, drawn):
     plain, fast = [], []
     expected = after(f(X, plain), plain)
     assert after(captured(f)(X, fast), fast) == expected
+
+
+@pytest.mark.parametrize("start", [True, Number.one, Number.last, -(2**63), 2.5])
+@pytest.mark.parametrize("step", [1, True, Number.one, 2, 1.0])
+def test_c_counts_in_steps_of_one(captured, start, step):
+    """In plain integers, whatever class the first is of."""
+
+    def f(x):
+        made = itertools.count(start, step)
+        return x + 1, [(v, type(v)) for v in itertools.islice(made, 2)], made
+
+    result, expected = captured(f)(X), f(X)
+    assert result[1] == expected[1]
+    assert repr(result[2]) == repr(expected[2])
 
 
 def test_groups_are_read_as_they_are_asked_for(captured):

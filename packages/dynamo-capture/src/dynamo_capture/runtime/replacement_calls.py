@@ -16,6 +16,7 @@ from typing import Any
 import torch
 
 from dynamo_capture import _eval_frame
+from dynamo_capture.foundation.known_objects import is_immutable
 from dynamo_capture.hook.frame_hook import RegionFunction, region
 from dynamo_capture.runtime.tracebacks import set_traceback
 from fx_interface.execution.undo import has_left_something
@@ -25,14 +26,13 @@ from fx_interface.torch_internals.torch_state import saved_tensors_are_watched
 
 _log = logging.getLogger("dynamo_capture")
 _MISSING: Any = object()
-_HEAP_TYPE = 1 << 9
 C_SLOTS = (types.MemberDescriptorType, types.GetSetDescriptorType)
 """What reads and writes a place that an object has beside its ``__dict__``."""
 
 
 def builtin_base(cls: type) -> type:
     """The first class of the method resolution order that is not written in Python."""
-    return next(base for base in cls.__mro__ if not base.__flags__ & _HEAP_TYPE)
+    return next(base for base in cls.__mro__ if is_immutable(base))
 
 
 def joined(*parts: Any) -> str:

@@ -185,6 +185,10 @@ class MadeAttributes(Lookup):
                 return TupleValue(function.defaults) if function.defaults else NONE
             case "__dict__":
                 return FunctionDictValue(function, _SLOTS_OF_FUNCTIONS)
+            case "__type_params__" if (
+                name in _SLOTS_OF_FUNCTIONS
+            ):  # since CPython 3.12; what has some is refused
+                return TupleValue([])
             case "__annotations__":
                 return function.attrs.setdefault("__annotations__", DictValue({}))
             case "__closure__":
@@ -228,6 +232,8 @@ class MadeAttributes(Lookup):
                     function.kwdefaults_dict = value
                 elif not is_none(value):
                     raise refused
+            case "__type_params__" if name in _SLOTS_OF_FUNCTIONS and value.python_type() is not tuple:
+                raise refused
             case _:
                 function.attrs[name] = value
 

@@ -17,7 +17,7 @@ from dynamo_capture.foundation.break_kinds import (
     UNKNOWN_VALUE,
 )
 from dynamo_capture.foundation.errors import GraphBreak, NotConstant, UserRaise
-from dynamo_capture.foundation.known_objects import in_c
+from dynamo_capture.foundation.known_objects import in_c, is_immutable
 from dynamo_capture.foundation.type_names import message_name
 from dynamo_capture.polyfills.torch import substitute_for
 from dynamo_capture.semantics.calls.binding import by_position
@@ -35,7 +35,13 @@ from dynamo_capture.semantics.calls.receivers import (
     is_tensor_getter,
 )
 from dynamo_capture.semantics.calls.signatures import METHOD_KINDS, takes
-from dynamo_capture.semantics.calls.substituted import call_substitute, check_words, not_taken, refuse_names
+from dynamo_capture.semantics.calls.substituted import (
+    call_substitute,
+    check_words,
+    not_taken,
+    refuse,
+    refuse_names,
+)
 from dynamo_capture.semantics.calls.torch_calls.data_classes import call_allowed
 from dynamo_capture.semantics.calls.torch_calls.dynamo_marks import may_be_marked, without_stock_marks
 from dynamo_capture.semantics.calls.torch_calls.packed import call_packed
@@ -251,6 +257,8 @@ def _substitute(tx: Context, owner: Const, args: Args, kwargs: Kwargs) -> Value 
     function = owner.value
     substitute = substitute_for(function)
     if substitute is not None and not takes(function, len(args), tuple(kwargs)):
+        if tx.calls.is_pure(function):
+            refuse(tx, owner, args, kwargs)
         raise not_taken(owner)
     is_method = isinstance(function, METHOD_KINDS) and args
     if is_method and not issubclass(args[0].python_type(), function.__objclass__):
@@ -333,7 +341,8 @@ def _generic_alias(tx: Context, owner: Const, args: Args, kwargs: Kwargs) -> Val
     if type(function) is not types.GenericAlias:
         return None
     origin: Any = function.__origin__
-    return None if origin.__flags__ & _HEAP_TYPE else Const(origin).call(tx, args, kwargs)
+    forgets = is_immutable(origin) and not origin.__dictoffset__
+    return Const(origin).call(tx, args, kwargs) if forgets else None
 
 
 def _callable_object(tx: Context, owner: Const, args: Args, kwargs: Kwargs) -> Value | None:
@@ -348,9 +357,6 @@ def _callable_object(tx: Context, owner: Const, args: Args, kwargs: Kwargs) -> V
 def _all_known(tx: Context, args: Args, kwargs: Kwargs) -> bool:
     return all(tx.is_constant(v) for v in (*args, *kwargs.values()))
 
-
-_HEAP_TYPE = 1 << 9
-"""Of a class that is written in Python."""
 
 _RUN_IF_KNOWN = (
     *METHOD_KINDS,

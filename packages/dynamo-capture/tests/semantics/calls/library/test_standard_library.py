@@ -92,8 +92,19 @@ def looked_at():
     )
 
 
+def type_parameters():
+    def f(x):
+        return x
+
+    before = hasattr(f, "__type_params__"), getattr(f, "__type_params__", 0)  # since CPython 3.12
+    f.__type_params__ = (1,)
+    return before, f.__type_params__, tuple(vars(f))
+
+
 @pytest.mark.parametrize(
-    "program", [wrapped, wrapped_in_part, signatures, imported, joined, looked_at], ids=lambda f: f.__name__
+    "program",
+    [wrapped, wrapped_in_part, signatures, imported, joined, looked_at, type_parameters],
+    ids=lambda f: f.__name__,
 )
 def test_results(agrees, program):
     agrees(program)

@@ -16,7 +16,7 @@ import fx_guards
 from dynamo_capture.foundation.break_kinds import C_OBJECT_MADE, CLASS_MADE, COMMUNICATION, CONTAINER_CLASS
 from dynamo_capture.foundation.class_members import has_member
 from dynamo_capture.foundation.errors import GraphBreak
-from dynamo_capture.foundation.known_objects import LIBRARIES
+from dynamo_capture.foundation.known_objects import LIBRARIES, is_immutable
 from dynamo_capture.frames.parameters import Parameters
 from dynamo_capture.semantics.calls.builtins.slots import call_slot
 from dynamo_capture.values import (
@@ -178,7 +178,7 @@ def new_tuple(cls: type, items: list[Value]) -> Value:
 
 def _is_heap(cls: type) -> bool:
     """Whether a class is written in Python: not in C, in a module of CPython's such as ``_random``."""
-    return bool(cls.__flags__ & (1 << 9)) and cls.__module__ not in _EXTENSIONS
+    return not is_immutable(cls) and cls.__module__ not in _EXTENSIONS
 
 
 def _is_made_by_object(cls: type) -> bool:

@@ -15,7 +15,7 @@ from typing import Any
 import fx_guards
 from dynamo_capture.foundation.break_kinds import CLASS_MADE
 from dynamo_capture.foundation.errors import DataDependent, GraphBreak, NotConstant
-from dynamo_capture.foundation.known_objects import is_known
+from dynamo_capture.foundation.known_objects import is_immutable, is_known
 from dynamo_capture.frames.frame import Frame, Return, break_of
 from dynamo_capture.frames.globals_scope import GlobalsScope
 from dynamo_capture.frames.steps import prepare
@@ -55,7 +55,6 @@ def named_tuple_class(tx: Context, args: list[Value], kwargs: dict[str, Value]) 
     return Const(sample)
 
 
-_HEAP_TYPE = 1 << 9
 _READ_BY_TYPE = ("__set_name__", "__init_subclass__", "__del__", "__prepare__")
 
 
@@ -102,7 +101,7 @@ def _refused(what: str) -> GraphBreak:
 
 
 def _is_plain(tx: Context, base: type) -> bool:
-    return base in tx.new_classes or not base.__flags__ & _HEAP_TYPE
+    return base in tx.new_classes or is_immutable(base)
 
 
 def _sample(tx: Context, value: Value, made: dict[types.FunctionType, Value]) -> Any:

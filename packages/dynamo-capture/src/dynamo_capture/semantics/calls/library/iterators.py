@@ -118,7 +118,21 @@ def count(tx: Context, args: Args, kwargs: Kwargs) -> Value:
             has_member(cls, name) for name in ("__index__", "__int__", "__float__")
         ):
             raise tx.raises(TypeError, "a number is required")
+    if _integer(stride) == 1 and issubclass(start.python_type(), int) and not start.varies:
+        begun = _integer(start)
+        if begun is None:
+            raise GraphBreak("CAP230", f"count() begins at {start.describe()}")
+        if (
+            -sys.maxsize - 1 <= begun <= sys.maxsize
+        ):  # C counts, in steps of one, past what classes of the program define
+            start, stride = Const(begun), Const(1)
     return CountIterator(start, stride)
+
+
+def _integer(value: Value) -> int | None:
+    """The plain integer that an instance of ``int`` is, where it is known."""
+    known = value.value if isinstance(value, Const) and not value.varies else None
+    return int.__int__(known) if isinstance(known, int) else None
 
 
 @handles(itertools.repeat)
