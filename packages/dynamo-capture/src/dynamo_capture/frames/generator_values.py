@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from typing import Any
 
 from dynamo_capture.foundation.errors import UserRaise
@@ -17,6 +18,13 @@ from dynamo_capture.values import (
     Value,
 )
 from dynamo_capture.values.base import Context
+
+_OLD_THROW = (
+    "the (type, exc, tb) signature of throw() is deprecated, use the single-arg signature instead."
+    if sys.version_info >= (3, 12)
+    else None
+)
+"""The warning about ``throw`` with a class and a value."""
 
 
 class GeneratorValue(IteratorValue):
@@ -156,7 +164,11 @@ class GeneratorValue(IteratorValue):
             match name, args:
                 case "send", [value]:
                     return self.send(tx, value)
-                case "throw", [_, *_]:
+                case "throw", [_, *more]:
+                    if more and _OLD_THROW is not None:
+                        tx.calls.call_known(
+                            Const(warnings.warn), [Const(_OLD_THROW), Const(DeprecationWarning)], {}
+                        )
                     return self.throw(tx, _thrown(tx, args))
                 case "close", []:
                     return self.close(tx)

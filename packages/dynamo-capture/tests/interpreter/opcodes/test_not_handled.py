@@ -36,9 +36,7 @@ def test_what_is_listed_exists_in_some_version(declared):
         (3, 11): {"ASYNC_GEN_WRAP", "IMPORT_STAR", "PREP_RERAISE_STAR", "PRINT_EXPR"},
         (3, 12): {
             "INTERPRETER_EXIT",
-            "LOAD_FROM_DICT_OR_DEREF",
             "LOAD_FROM_DICT_OR_GLOBALS",
-            "LOAD_LOCALS",
             "RESERVED",
         },
         (3, 13): {"ENTER_EXECUTOR", "EXIT_INIT_CHECK"},

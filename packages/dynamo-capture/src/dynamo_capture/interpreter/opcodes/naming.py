@@ -7,7 +7,7 @@ from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.frames.frame import Frame
 from dynamo_capture.frames.opcode_table import opcode
 from dynamo_capture.frames.steps import Step
-from dynamo_capture.values import DictValue, Value
+from dynamo_capture.values import Const, DictValue, Value
 
 
 def _names(frame: Frame) -> dict[str, Value]:
@@ -33,15 +33,32 @@ def delete_name(frame: Frame, step: Step) -> None:
         raise frame.tx.undefined(step.argval, f"name {step.argval!r} is not defined")
 
 
+@opcode("LOAD_LOCALS", since=(3, 12))
+def load_locals(frame: Frame, step: Step) -> None:
+    """What the next instruction looks a name up in: a body that reads its names otherwise calls ``locals``."""
+    frame.stack.append(DictValue({name: [Const(name), value] for name, value in _names(frame).items()}))
+
+
+@opcode("LOAD_FROM_DICT_OR_DEREF", since=(3, 12))
+def load_from_names_or_variable(frame: Frame, step: Step) -> None:
+    names = frame.stack.pop()
+    found = names.entries.get(step.argval) if isinstance(names, DictValue) else None
+    _push_class_variable(frame, step.argval, None if found is None else found[1])
+
+
 @opcode("LOAD_CLASSDEREF", until=(3, 11))
 def load_class_variable(frame: Frame, step: Step) -> None:
-    found = _names(frame).get(step.argval)
+    _push_class_variable(frame, step.argval, _names(frame).get(step.argval))
+
+
+def _push_class_variable(frame: Frame, name: str, found: Value | None) -> None:
+    """A variable of a function around a class, in the class's body: ``found`` there, or the function's."""
     if found is None:
-        cell = frame.cell(step.argval)
+        cell = frame.cell(name)
         cell.must_stay_empty()
         found = cell.content
         if found is None:
-            raise GraphBreak(EMPTY_CELL, f"the variable {step.argval!r} has no value yet")
+            raise GraphBreak(EMPTY_CELL, f"the variable {name!r} has no value yet")
     frame.stack.append(frame.tx.force(found))
 
 

@@ -34,7 +34,9 @@ NOT_HANDLED: Mapping[str, Refusal] = {
     **dict.fromkeys(("ASYNC_GEN_WRAP", "BEFORE_ASYNC_WITH", "END_ASYNC_FOR"), _COROUTINE),
     **dict.fromkeys(("GET_AITER", "GET_ANEXT", "GET_AWAITABLE"), _COROUTINE),
     **dict.fromkeys(("IMPORT_STAR", "PRINT_EXPR"), _BODY),
-    **dict.fromkeys(("LOAD_LOCALS", "LOAD_FROM_DICT_OR_DEREF", "LOAD_FROM_DICT_OR_GLOBALS"), _BODY),
+    "LOAD_FROM_DICT_OR_GLOBALS": Refusal(
+        Why.BREAKS, "bounds of type parameters look names up in a class's body"
+    ),
     **dict.fromkeys(("INTERPRETER_EXIT", "EXIT_INIT_CHECK", "ENTER_EXECUTOR", "RESERVED"), _MACHINE),
     **dict.fromkeys(("CHECK_EG_MATCH", "PREP_RERAISE_STAR"), _GROUP),
 }

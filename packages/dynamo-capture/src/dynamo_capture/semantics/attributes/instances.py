@@ -197,6 +197,9 @@ class InstanceAttributes(Lookup):
                 if obj.source is not None:
                     tx.guards.add(fx_guards.AttributeAbsent(obj.source, name))
                 raise Missing from None
+            except Exception as error:  # what the object holds decides, in C++: Python reads it
+                text = f"{name} of {obj.cls.__name__}, whose getter raises {type(error).__name__}"
+                raise GraphBreak("CAP214", text) from None
             made = tx.wrap(real, AttrSource(obj.source, name)) if obj.source is not None else tx.known(real)
             obj.reads[name] = made
             return made

@@ -101,7 +101,8 @@ def _is_taken(method: Any, positional: int, keywords: tuple[str, ...]) -> bool:
     try:
         method(kind(), *[()] * (positional - 1), **dict.fromkeys(keywords, ()))
     except TypeError as error:
-        return "argument" not in str(error)  # else it is about what kind of object one is
+        text = str(error)
+        return "argument" not in text or " must be " in text  # else it is about what kind of object one is
     except Exception:  # it has looked at the arguments
         return True
     return True
