@@ -199,7 +199,7 @@ class InstanceAttributes(Lookup):
                 raise Missing from None
             except Exception as error:  # what the object holds decides, in C++: Python reads it
                 text = f"{name} of {obj.cls.__name__}, whose getter raises {type(error).__name__}"
-                raise GraphBreak("CAP214", text) from None
+                raise GraphBreak(DESCRIPTOR, text) from None
             made = tx.wrap(real, AttrSource(obj.source, name)) if obj.source is not None else tx.known(real)
             obj.reads[name] = made
             return made

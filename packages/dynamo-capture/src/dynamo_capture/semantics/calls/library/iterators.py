@@ -121,10 +121,9 @@ def count(tx: Context, args: Args, kwargs: Kwargs) -> Value:
     if _integer(stride) == 1 and issubclass(start.python_type(), int) and not start.varies:
         begun = _integer(start)
         if begun is None:
-            raise GraphBreak("CAP230", f"count() begins at {start.describe()}")
-        if (
-            -sys.maxsize - 1 <= begun <= sys.maxsize
-        ):  # C counts, in steps of one, past what classes of the program define
+            raise GraphBreak(NOT_IN_PYTHON, f"count() begins at {start.describe()}")
+        # C counts, in steps of one, past what classes of the program define.
+        if -sys.maxsize - 1 <= begun <= sys.maxsize:
             start, stride = Const(begun), Const(1)
     return CountIterator(start, stride)
 
