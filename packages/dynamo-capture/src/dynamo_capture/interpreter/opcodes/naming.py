@@ -42,7 +42,8 @@ def load_locals(frame: Frame, step: Step) -> None:
 @opcode("LOAD_FROM_DICT_OR_DEREF", since=(3, 12))
 def load_from_names_or_variable(frame: Frame, step: Step) -> None:
     names = frame.stack.pop()
-    found = names.entries.get(step.argval) if isinstance(names, DictValue) else None
+    assert isinstance(names, DictValue)
+    found = names.all_entries(frame.tx).get(step.argval)
     _push_class_variable(frame, step.argval, None if found is None else found[1])
 
 
