@@ -47,12 +47,32 @@ def scanned(combine: _Combine, columns: list[Any]) -> list[Any]:
     count = columns[0].shape[0]
     if count < 2:
         return columns
+    if count < 8:
+        return _of_few(combine, columns, count)
     pairs = combine([column[:-1:2] for column in columns], [column[1::2] for column in columns])
     odd = scanned(combine, pairs)
-    before = [column[: (count - 1) // 2] for column in odd]
-    between = combine(before, [column[2::2] for column in columns])
+    after = [column[2::2] for column in columns]
+    between = combine([column[: after[0].shape[0]] for column in odd], after)
     even = [torch.cat([column[:1], rest]) for column, rest in zip(columns, between, strict=True)]
     return [_alternating(one, other, count) for one, other in zip(even, odd, strict=True)]
+
+
+def _of_few(combine: _Combine, columns: list[Any], count: Any) -> list[Any]:
+    """The scan of 2 to 7 rows, as above, without tensors that have now none or one of them, now more: each would be
+    another program. Between the pairs an even number has one row too many. It is made of the last pair again, and no
+    part of the result."""
+    firsts, seconds = [column[:-1:2] for column in columns], [column[1::2] for column in columns]
+    odd = scanned(combine, combine(firsts, seconds))
+    half = count // 2
+    is_wanted = torch.arange(half, device=columns[0].device) < (count - 1) // 2
+    before = [
+        torch.where(is_wanted.reshape([-1] + [1] * (row.dim() - 1)), row, first)
+        for row, first in zip(odd, firsts, strict=True)
+    ]
+    between = combine(before, [torch.cat([column, column[count - 1 :]])[2::2] for column in columns])
+    even = [torch.cat([column[:1], rest]) for column, rest in zip(columns, between, strict=True)]
+    odd = [torch.cat([row, row[half - 1 :]]) for row in odd]
+    return [torch.stack(rows, 1).flatten(0, 1)[:count] for rows in zip(even, odd, strict=True)]
 
 
 def _alternating(even: Any, odd: Any, count: Any) -> Any:
