@@ -44,11 +44,23 @@ def test_a_table_of_sizes(same):
 
 def test_a_table_of_sizes_is_one_graph_for_each_content():
     made, backend = _count_graphs()
-    compiled = optimize(backend)(_windows)
+    compiled = optimize(backend, fullgraph=True)(_windows)
     for grid in (*GRIDS, *GRIDS):
         compiled(X, grid)
     assert len(made) == 3
-    optimize(backend, fullgraph=True)(_windows)(X, GRIDS[0])
+
+
+def test_sizes_that_no_loop_goes_through_have_a_version_for_each_content():
+    def program(x, grid):
+        h, w = grid.tolist()
+        return x[:h] * (2 if h > w else 3)
+
+    made, backend = _count_graphs()
+    compiled = optimize(backend)(program)
+    contents = [torch.tensor(row) for row in ([4, 6], [8, 6], [4, 4])]
+    for grid in (*contents, *contents):
+        compiled(X, grid)
+    assert len(made) == 3
 
 
 def test_many_contents_get_no_version_each(same):

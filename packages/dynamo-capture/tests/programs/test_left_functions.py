@@ -247,3 +247,195 @@ def test_whether_there_is_a_tensor_does_not_tell_its_size():
     for x in (torch.randn(n, 3) for n in (2, 3, 4, 5)):
         assert torch.equal(fast(x), plain(x))
     assert len(made) == 2  # without a tensor, and with one
+
+
+class _Images(nn.Module):
+    """A model that goes through its images between two large parts: the loop is left, and not the model."""
+
+    def __init__(self, loop):
+        super().__init__()
+        self.before, self.after = _block(), _block()
+        self.loop = loop
+
+    def forward(self, x, grid):
+        return self.loop(self.before, self.after, x, grid)
+
+
+def _block():
+    return nn.Sequential(nn.Linear(4, 4), nn.ReLU())
+
+
+def _gathered(before, after, x, grid):
+    x, found, start = before(x), [], 0
+    for h, w in grid.tolist():
+        found.append(x[start : start + h * w].flip(0) + h)
+        start += h * w
+    return after(torch.cat(found)) * start
+
+
+def _in_dicts(before, after, x, grid):
+    x, found = before(x), {}
+    for h, w in grid.tolist():
+        area = h * w
+        found[area] = x[:h].sum()
+        del area
+    try:
+        x = x * area  # noqa: F821
+    except UnboundLocalError:
+        x = x + len(found)
+    return after(x), found
+
+
+def _with_a_break(before, after, x, grid):
+    x, found = before(x), []
+    for h, w in grid.tolist():
+        if (h, w) == (2, 2):
+            start = 7
+            break
+        found.append(x[:h] * w)
+    else:
+        start = 9
+    return after(torch.cat(found) if found else x) * start
+
+
+def _with_a_return(before, after, x, grid):
+    x = before(x)
+    for h, w in grid.tolist():
+        if w == 6:
+            return x * h
+        y = x[:h] + w
+    return after(y)
+
+
+def _with_an_exception(before, after, x, grid):
+    x, total = before(x), 0
+    try:
+        for h, w in grid.tolist():
+            total += h * w
+            if total > 20:
+                raise ValueError(total)
+    except ValueError:
+        return after(x) + total
+    finally:
+        x = x + 1
+    return after(x) * total
+
+
+def _in_another(before, after, x, grid):
+    x, found = before(x), []
+    for factor in range(2):
+        for h, _ in grid.tolist():
+            found.append(after(x[:h]) * factor)
+    return torch.cat(found)
+
+
+def _with_cells(before, after, x, grid):
+    x, total = before(x), 0
+
+    def add(number):
+        nonlocal total
+        total += number
+
+    for h, w in grid.tolist():
+        add(h * w)
+    return after(x) * total, h, w
+
+
+def _without_gradients(before, after, x, grid):
+    x = before(x)
+    with torch.no_grad():
+        for h, w in grid.tolist():
+            x = x + h * w
+    return after(x)
+
+
+def _of_a_size(before, after, x, grid):
+    """Each round takes a number out of a tensor."""
+    x, y = before(x), 0
+    for index in range(grid.shape[0]):
+        y = y + x[: grid[index, 0].item()].sum()
+    return after(x) * y
+
+
+def _over_parts(before, after, x, grid):
+    x = before(x)
+    parts = x.split((grid[:, 0] * grid[:, 1]).tolist())
+    total = 0
+    for (h, _), part in zip(grid.tolist(), parts, strict=True):
+        total = total + part.sum() * h
+    return [part.mean() * total for part in parts], after(x)
+
+
+LOOPS = [
+    _gathered,
+    _in_dicts,
+    _with_a_break,
+    _with_a_return,
+    _with_an_exception,
+    _in_another,
+    _with_cells,
+    _without_gradients,
+    _of_a_size,
+    _over_parts,
+]
+
+
+@pytest.mark.parametrize("loop", LOOPS, ids=lambda loop: loop.__name__)
+def test_loops_that_are_left_equal_eager(same, loop):
+    def make():
+        torch.manual_seed(0)
+        return _Images(loop)
+
+    same.made(make, *CALLS, operators=primtorch_decomps.LIBRARY)
+
+
+def test_gradients_lead_through_loops_that_are_left():
+    torch.manual_seed(0)
+    model = _Images(_gathered)
+    compiled = optimize(lambda graph, inputs: graph.forward, operators=primtorch_decomps.LIBRARY)(model)
+    parameters = list(model.parameters())
+    for call in CALLS:
+        found, expected = (torch.autograd.grad(f(*call).sum(), parameters) for f in (compiled, model))
+        torch.testing.assert_close(found, expected)
+
+
+@pytest.mark.parametrize("loop", [_gathered, _in_another, _of_a_size], ids=lambda loop: loop.__name__)
+def test_after_the_second_number_of_images_a_loop_brings_no_graph(loop):
+    torch.manual_seed(0)
+    calls = [_images(*[(2, 4)] * count) for count in (2, 3, 4, 5)]
+    with torch.no_grad():
+        counts = _graphs(_Images(loop), calls)
+    assert counts[0] == 1
+    assert counts[2:] == [0, 0]
+
+
+def test_lists_that_a_loop_has_filled_are_of_any_length():
+    """The loop over them is left, too, and a comprehension."""
+
+    def loop(before, after, x, grid):
+        x, found = before(x), []
+        for h, _ in grid.tolist():
+            found.append(x[:h])
+        x = after(x)
+        total = x.sum()
+        for part in found:
+            total = total + part.sum()
+        return after(x) * total, [part.mean() for part in found]
+
+    calls = [_images(*[(2, 4)] * count) for count in (2, 3, 4, 5)]
+    with torch.no_grad():
+        assert _graphs(_Images(loop), calls)[2:] == [0, 0]
+
+
+def test_a_loop_of_a_size_without_numbers_of_tensors_is_followed():
+    """As kernels its rounds are several times as fast as in Python."""
+
+    def loop(before, after, x, grid):
+        x = before(x)
+        for index in range(grid.shape[0]):
+            x = x + index
+        return after(x)
+
+    calls = [_images(*[(2, 4)] * count) for count in (2, 3, 4)]
+    with torch.no_grad():
+        assert _graphs(_Images(loop), calls) == [1, 1, 1]

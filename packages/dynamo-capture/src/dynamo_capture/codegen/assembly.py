@@ -32,6 +32,7 @@ from dynamo_capture.foundation.break_kinds import DISPATCH_IN_PYTHON, NOT_RECONS
 from dynamo_capture.foundation.errors import GraphBreak, UserRaise
 from dynamo_capture.frames.frame import Frame
 from dynamo_capture.frames.generator_values import GeneratorValue
+from dynamo_capture.frames.left_functions import left_loop
 from dynamo_capture.graph.graph_builder import GraphInput
 from dynamo_capture.hook.frame_hook import RegionFunction
 from dynamo_capture.runtime import replacement_calls
@@ -157,7 +158,8 @@ class Assembly:
         frame, stack = self._frame, slots(self._frame)
         state = (frame.code, frame.next)
         if not frame.handling:
-            return exits_after(*state, stack, kept, resumes, tail=tail)
+            loop = left_loop(frame, frame.next)
+            return exits_after(*state, stack, kept, resumes, tail=tail, loop=loop)
         below = stack[: frame.handling[0].depth]
         handled = len(frame.handling)
         return exits_of_handler(*state, below, kept, resumes, handled=handled, tail=tail)

@@ -19,6 +19,7 @@ from dynamo_capture.bytecode.control_flow import past_loop_end
 from dynamo_capture.bytecode.decoded import decoded
 from dynamo_capture.bytecode.emit import Emitter
 from dynamo_capture.bytecode.liveness import reads_and_writes
+from dynamo_capture.bytecode.loops import loop_region
 from dynamo_capture.bytecode.resume.analysis import after_loop, gives_result, landing_of
 from dynamo_capture.bytecode.resume.code import (
     NULL,
@@ -32,6 +33,7 @@ from dynamo_capture.bytecode.resume.method_loads import loads_method, stack_afte
 from dynamo_capture.bytecode.resume.splice import cut, emit_resume_call
 from dynamo_capture.codegen.held_objects import FrameLocals, frame_locals
 from dynamo_capture.frames.frame import Frame
+from dynamo_capture.frames.left_functions import left_loop
 from dynamo_capture.interpreter.result_frames import answer
 from dynamo_capture.runtime.suspension import End, Suspended
 from dynamo_capture.values import Const, FunctionValue, NullValue, PartialValue, Value
@@ -66,7 +68,11 @@ def _innermost(frame: Frame, resumes: ResumeCodes) -> Value:
     first = first_of_call(body, frame.next)
     plan = resumes.make(frame.code, first, slots(frame), unbound=variables.unbound, keep=variables.keep)
     index = resumes.index_of(plan, frame.code, frame.next)
-    exits = exits_after(plan.code, index, slots(frame), variables, resumes, via=Suspended, tail=False)
+    head = left_loop(frame, frame.next)
+    loop = None if head is None else resumes.index_of(plan, frame.code, head)
+    exits = exits_after(
+        plan.code, index, slots(frame), variables, resumes, via=Suspended, tail=False, loop=loop
+    )
     return _partial(frame, plan, assemble(cut(decoded(plan.code).body, exits)), None)
 
 
@@ -119,14 +125,22 @@ def exits_after(
     *,
     tail: bool,
     via: Callable[..., Any] | None = None,
+    loop: int | None = None,
 ) -> dict[int, list[Instruction]]:
     """Where control goes after instruction ``index``, which runs in Python: into resume functions. ``before`` is the
-    stack before it, ``variables`` the locals."""
+    stack before it, ``variables`` the locals. ``loop``: the FOR_ITER of a loop that begins there, and runs in Python as
+    a whole."""
     facts = decoded(code)
     body, flow = facts.body, facts.flow
-    successors = [past_loop_end(body.instructions, found) for found in flow.successors[index]]
-    handler = flow.handlers[index]
-    passed = set() if handler is None else flow.reachable((handler,), successors)
+    region = {index} if loop is None else {index, *loop_region(flow, loop)}
+    ahead = (found for one in sorted(region) for found in flow.successors[one])
+    successors = list(
+        dict.fromkeys(past_loop_end(body.instructions, found) for found in ahead if found not in region)
+    )
+    handlers = {handler for one in region if (handler := flow.handlers[one]) is not None}
+    passed = flow.reachable(handlers, [*successors, *region])
+    if loop is not None:
+        passed |= region
     broken = body.instructions[index]
     if broken.opname == "DELETE_FAST":
         variables = replace(variables, unbound=(*variables.unbound, str(broken.argval)))

@@ -98,7 +98,7 @@ def _parts(value: Value) -> Iterator[Value]:
     """What a container or an object that the trace has made holds."""
     match value:
         case TupleValue() | ListValue():
-            yield from value.items
+            yield from value.kinds
         case SetValue():
             yield from value.items.values()
         case DictValue(entries=dict() as entries):

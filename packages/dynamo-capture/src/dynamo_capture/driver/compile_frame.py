@@ -345,7 +345,7 @@ class FrameCompiler:
             ):
                 raise InParts from None
             if ended.reason.leaves is not None:
-                session.functions.left[id(ended.reason.leaves)] = ended.reason.leaves
+                session.functions.leave(ended.reason.leaves)
                 raise InParts from None
             raise
         except UserRaise as raised:

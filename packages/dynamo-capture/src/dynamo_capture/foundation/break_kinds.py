@@ -313,10 +313,10 @@ FUNCTION_REPLACED = _kind(
 )
 VARYING_ITERATION = _kind(
     "CAP255",
-    "a function goes through now more and now fewer items",
-    "each number of rounds is another graph; the call of the function is left to Python, and what comes after it"
-    " has one graph for all",
-    "compute outside what the function gives, and pass it; with fullgraph=True each number has a version",
+    "a function or a loop goes through now more and now fewer items",
+    "each number of rounds is another graph; the call of the function, or the loop alone where the function does"
+    " much more, is left to Python, and what comes after it has one graph for all",
+    "compute outside what the function or the loop gives, and pass it; with fullgraph=True each number has a version",
 )
 COMMUNICATION = _kind(
     "CAP256",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from types import CodeType
 from typing import Any
 
 from dynamo_capture.foundation.graph_breaks import BreakReport
@@ -64,7 +63,8 @@ class GraphBreak(Exception):
     """Inside: the instruction being traced cannot be captured. ``code`` names an entry of the catalogue; ``trail``
     (of ``break_positions.Standing``) tells where the inlined frames that it left stood, innermost first.
     ``as_written``: the frame that it comes up in is to run in Python as a whole; ``leaves``: what is to be captured
-    again with calls of this code left to Python; ``opens``: what the instruction gives has other sizes in each call."""
+    again with this function or loop (a ``known_functions.Part``) left to Python; ``opens``: what the instruction gives
+    has other sizes in each call."""
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class GraphBreak(Exception):
         where: UserLocation | None = None,
         *,
         as_written: bool = False,
-        leaves: CodeType | None = None,
+        leaves: Any = None,
         opens: bool = False,
     ) -> None:
         reason = in_users_words(reason)

@@ -1,4 +1,4 @@
-"""Functions that are left to Python as a whole, and those around them are not.
+"""Functions and loops that are left to Python as a whole, and what is around them is not.
 
     def positions(grid):                    # grid: the sizes of now more and now fewer images
         found = []
@@ -7,7 +7,8 @@
         return torch.cat(found)
 
 A graph that followed such a loop would have to be made again for each number of items. The call of the function is
-where the graph ends instead, Python runs it, and what comes after has one graph for all (decision 0085).
+where the graph ends instead, Python runs it, and what comes after has one graph for all. Where the function does much
+more than that, it is the loop alone that Python runs (decision 0085).
 """
 
 from __future__ import annotations
@@ -15,10 +16,13 @@ from __future__ import annotations
 import operator
 from types import CodeType
 
+from dynamo_capture.bytecode.decoded import decoded
+from dynamo_capture.bytecode.loops import loop_around
 from dynamo_capture.foundation.break_kinds import VARYING_ITERATION
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.foundation.skip_rules import is_torchs, is_worth_capturing
 from dynamo_capture.frames.frame import Frame
+from dynamo_capture.session.known_functions import Loop, Part, key_of
 from dynamo_capture.values import Lazy, TensorValue, Value
 from dynamo_capture.values.base import Context
 from dynamo_capture.values.containers.late_sequences import NumberList
@@ -29,31 +33,59 @@ def note_module_call(tx: Context) -> None:
     tx.policy.functions.note_module_call(frame.code for frame in tx.frames)
 
 
-def functions_around(tx: Context, argument: TensorValue | None = None) -> list[CodeType]:
-    """The functions whose calls are where a graph could end instead of in the instruction that is being traced, the one
-    to be asked first in front: the innermost function of the program that has a name, then a comprehension in it, if
-    that is a function. None where the graph must not end, or would be one of the frame that is compiled.
+def note_number_taken(tx: Context) -> None:
+    """Python is given a number of a tensor."""
+    loop = _innermost_loop(tx)
+    if loop is not None:
+        tx.policy.functions.loops_of_data[key_of(loop)] = loop
+
+
+def parts_around(tx: Context, argument: TensorValue | None = None) -> list[Part]:
+    """What Python could run as a whole, so that the graph ends there instead of in the instruction that is being
+    traced, that to be asked first in front: the call of the innermost function of the program that has a name, then
+    that of a comprehension in it, if that is a function, then the loop of the function that is gone through. None where
+    the graph must not end.
 
     Functions that are called for a row of ``argument`` do not count: who calls them goes through it."""
     if tx.policy.is_fullgraph:
         return []
     found: list[Frame] = []
-    is_of_row = False
-    for frame in reversed(tx.frames[1:]):
-        if not is_worth_capturing(frame.code, frame.globals.real) or is_torchs(frame.code):
+    around: Frame | None = None
+    for frame in reversed(tx.frames):
+        if not _is_of_program(frame):
             continue
+        around = frame
         if argument is not None and _takes_row(frame, argument):
-            found, is_of_row = [], True
+            found = []
         elif not frame.code.co_name.startswith("<"):
             found.insert(0, frame)
             break
-        elif not found and not is_of_row:
+        elif not found:
             found.append(frame)
-    return [
-        frame.code
-        for frame in found
-        if not frame.is_generator and not tx.resumes.is_resume_function(frame.code)
-    ]
+    parts: list[Part] = [frame.code for frame in found if frame is not tx.frames[0] and _can_be_called(frame)]
+    loop = None if around is None else _loop_in(around)
+    return parts if loop is None else [*parts, loop]
+
+
+def _innermost_loop(tx: Context) -> Loop | None:
+    found = next((frame for frame in reversed(tx.frames) if _is_of_program(frame)), None)
+    return None if found is None else _loop_in(found)
+
+
+def _is_of_program(frame: Frame) -> bool:
+    return is_worth_capturing(frame.code, frame.globals.real) and not is_torchs(frame.code)
+
+
+def _can_be_called(frame: Frame) -> bool:
+    return not frame.is_generator and not frame.tx.resumes.is_resume_function(frame.code)
+
+
+def _loop_in(frame: Frame) -> Loop | None:
+    """The loop that a frame is in; None where the graph cannot end at it."""
+    if frame.is_generator or frame.exceptions:
+        return None
+    head = loop_around(decoded(frame.code).flow, max(frame.next - 1, 0))
+    return None if head is None else Loop(*frame.tx.resumes.origin(frame.code, head))
 
 
 def _takes_row(frame: Frame, argument: TensorValue) -> bool:
@@ -72,17 +104,31 @@ def _is_row(value: Value | None, argument: TensorValue) -> bool:
     return value.node.target is operator.getitem and argument in value.follows_from
 
 
-def function_around(tx: Context) -> CodeType | None:
-    """The first of these that is known to be a small part of the program."""
-    return next(filter(tx.policy.functions.is_small, functions_around(tx)), None)
+def part_around(tx: Context) -> Part | None:
+    """The first of these that can be left, and is not yet."""
+    functions = tx.policy.functions
+    found = filter(functions.can_leave, parts_around(tx))
+    return next((part for part in found if not functions.has_left(part)), None)
 
 
 def leave_loop(tx: Context, what: str) -> None:
     """The number of items of ``what`` is about to be fixed, and differs from call to call: a graph break that leaves to
-    Python the function that goes through them, if there is one."""
-    code = function_around(tx)
-    if code is not None:
-        raise GraphBreak(VARYING_ITERATION, f"{code.co_qualname} goes through {what}", leaves=code)
+    Python what goes through them, if that can be left."""
+    part = part_around(tx)
+    if part is not None:
+        raise GraphBreak(VARYING_ITERATION, f"{_described(part)} goes through {what}", leaves=part)
+
+
+def leave_loop_of_data(tx: Context) -> None:
+    """As ``leave_loop``, for rounds that a size counts, if in each of them Python was given numbers of tensors."""
+    known = tx.policy.functions.loops_of_data
+    loop = _innermost_loop(tx) if known else None
+    if loop is not None and key_of(loop) in known:
+        leave_loop(tx, "now more and now fewer items")
+
+
+def _described(part: Part) -> str:
+    return f"a loop in {part.code.co_qualname}" if isinstance(part, Loop) else part.co_qualname
 
 
 def check_not_left(tx: Context, code: CodeType) -> None:
@@ -91,3 +137,22 @@ def check_not_left(tx: Context, code: CodeType) -> None:
         raise GraphBreak(
             VARYING_ITERATION, f"{code.co_qualname} goes through now more and now fewer items", opens=True
         )
+
+
+def left_loop(frame: Frame, index: int) -> int | None:
+    """The FOR_ITER of a loop that is left to Python, if that is instruction ``index`` of a frame, or the one behind."""
+    functions = frame.tx.policy.functions
+    if not functions.loops_left:
+        return None
+    head = index + (frame.steps[index].opname == "GET_ITER")
+    if frame.steps[head].opname != "FOR_ITER":
+        return None
+    loop = Loop(*frame.tx.resumes.origin(frame.code, head))
+    return head if frame.tx.policy.is_loop_left(loop) else None
+
+
+def check_loop_not_left(frame: Frame, index: int) -> None:
+    """A graph break at the beginning of a loop that is left to Python: instruction ``index`` of a frame."""
+    if left_loop(frame, index) is not None:
+        what = f"a loop in {frame.code.co_qualname} goes through now more and now fewer items"
+        raise GraphBreak(VARYING_ITERATION, what)

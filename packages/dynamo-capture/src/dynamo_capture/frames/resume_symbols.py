@@ -7,17 +7,29 @@ y = rows * 2            # ``rows`` of any number, the first time already
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from types import CodeType
 
 from dynamo_capture.bytecode import ResumeCodes
 from dynamo_capture.bytecode.decoded import decoded
+from dynamo_capture.bytecode.liveness import reads_and_writes
+from dynamo_capture.bytecode.loops import loop_region
 from dynamo_capture.bytecode.resume.code import Parameter, parameter_name
 from dynamo_capture.frames.frame import Frame
+from dynamo_capture.frames.left_functions import left_loop
 from dynamo_capture.session.session import Session
 from dynamo_capture.session.size_history import SizeHistory, Varying
-from dynamo_capture.values import CellValue, Lazy, TensorValue, TupleValue, Value
+from dynamo_capture.values import (
+    CellValue,
+    DictValue,
+    Lazy,
+    ListValue,
+    TensorValue,
+    TupleValue,
+    Value,
+)
 from dynamo_capture.values.base import Context
+from dynamo_capture.values.containers.late_sequences import NumberList, PartsList, PartsTuple
 from fx_interface.source import LocalSource
 from fx_interface.symbols import Expr
 
@@ -32,9 +44,29 @@ def note(session: Session, tx: Context, frames: Sequence[Frame], opens: bool) ->
             _note(tx, name, value, known)
         for depth, value in enumerate(frame.stack):
             _note(tx, _place(depth), value, known)
+    loop = left_loop(frames[-1], frames[-1].next)
+    if loop is not None:
+        known.update(dict.fromkeys(_changed_in(frames[-1], loop), "all"))
+        return
     place = _place_of_result(frames[-1]) if opens else None
     if place is not None:
         known[_place(place)] = "all"
+
+
+def _changed_in(frame: Frame, loop: int) -> Iterator[str]:
+    """The variables that a loop gives other values, and those whose lists and dicts it may fill."""
+    facts = decoded(frame.code)
+    for index in sorted(loop_region(facts.flow, loop)):
+        instruction = facts.body.instructions[index]
+        read, stored = reads_and_writes(instruction)
+        yield from stored
+        if instruction.opname == "STORE_DEREF":
+            yield str(instruction.argval)
+        for name in read if instruction.opname != "LOAD_DEREF" else (str(instruction.argval),):
+            value = frame.variables.get(name)
+            value = value.content if isinstance(value, CellValue) else value
+            if isinstance(value, ListValue | DictValue):
+                yield name
 
 
 def _note(tx: Context, name: str, value: Value, known: Varying) -> None:
@@ -42,12 +74,13 @@ def _note(tx: Context, name: str, value: Value, known: Varying) -> None:
         if value.content is not None:
             _note(tx, name, value.content, known)
         return
-    if isinstance(value, Lazy):
+    if tx.policy.is_open(value.source) or _is_unread(value):
+        known[name] = "all"
+    elif isinstance(value, Lazy):
         what = None if value.source is None else tx.policy.varying(value.source)
         if what is not None:
             known[name] = what
-        return
-    if value.expr is not None and tx.env.is_from_data(value.expr):
+    elif value.expr is not None and tx.env.is_from_data(value.expr):
         known[name] = "integer"
     elif value.expr is not None and isinstance(tx.env.simplify(value.expr), Expr):
         known[name] = "size"
@@ -56,6 +89,11 @@ def _note(tx: Context, name: str, value: Value, known: Varying) -> None:
     elif isinstance(value, TupleValue) and value.cls is tuple:
         for index, item in enumerate(value.items):
             _note(tx, f"{name}[{index}]", item, known)
+
+
+def _is_unread(value: Value) -> bool:
+    """Whether nobody has asked of how many items it is."""
+    return isinstance(value, NumberList | PartsTuple | PartsList) and value.is_unread
 
 
 def _place_of_result(frame: Frame) -> int | None:

@@ -8,18 +8,38 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import field
 from types import CodeType
+from typing import NamedTuple, TypeAlias
 
 from fx_interface.python_runtime.quick_dataclasses import dataclass
+
+
+class Loop(NamedTuple):
+    """A ``for`` loop: the function's own code, and which of its instructions is the FOR_ITER."""
+
+    code: CodeType
+    head: int
+
+
+Part: TypeAlias = CodeType | Loop
+"""What can be left to Python as a whole."""
+
+
+def key_of(part: Part) -> object:
+    """What tells it from others, as long as its code is alive."""
+    return (id(part.code), part.head) if isinstance(part, Loop) else id(part)
 
 
 @dataclass(slots=True)
 class KnownFunctions:
     """``traced``: to their end; ``calling``: they call modules that have others inside, so that what they do is a large
-    part of a program; ``left``: their calls are left to Python."""
+    part of a program; ``left``: their calls are left to Python. ``loops_left`` are left where they stand;
+    ``loops_of_data``: in each round Python is given numbers of tensors."""
 
     traced: dict[int, CodeType] = field(default_factory=dict)
     calling: dict[int, CodeType] = field(default_factory=dict)
     left: dict[int, CodeType] = field(default_factory=dict)
+    loops_left: dict[object, Loop] = field(default_factory=dict)
+    loops_of_data: dict[object, Loop] = field(default_factory=dict)
 
     def is_small(self, code: CodeType) -> bool:
         """Whether this is surely no large part of a program."""
@@ -29,8 +49,25 @@ class KnownFunctions:
         """While these are traced, a module is called that has others inside."""
         self.calling.update((id(code), code) for code in codes)
 
+    def can_leave(self, part: Part) -> bool:
+        """Whether this can be left to Python without much of the program: a small function, or a loop."""
+        return isinstance(part, Loop) or self.is_small(part)
+
+    def has_left(self, part: Part) -> bool:
+        """Whether this is left to Python."""
+        return key_of(part) in (self.loops_left if isinstance(part, Loop) else self.left)
+
+    def leave(self, part: Part) -> None:
+        """Leave this to Python from now on."""
+        if isinstance(part, Loop):
+            self.loops_left[key_of(part)] = part
+        else:
+            self.left[id(part)] = part
+
     def clear(self) -> None:
         """Forget everything."""
         self.traced.clear()
         self.calling.clear()
         self.left.clear()
+        self.loops_left.clear()
+        self.loops_of_data.clear()

@@ -8,6 +8,7 @@ from dataclasses import field
 from types import CodeType, FunctionType
 from typing import Literal, TypeAlias
 
+from dynamo_capture.session.known_functions import Part
 from fx_interface.errors import UserLocation
 from fx_interface.python_runtime.quick_dataclasses import dataclass
 
@@ -38,7 +39,7 @@ class SizeHistory:
     known: dict[str, set[str]] = field(default_factory=dict)
     contents: dict[str, set[str]] = field(default_factory=dict)
     all_open: set[str] = field(default_factory=set)
-    readers: dict[str, dict[int, list[CodeType]]] = field(default_factory=dict)
+    readers: dict[str, dict[object, list[Part]]] = field(default_factory=dict)
     decisive: dict[str, UserLocation | None] = field(default_factory=dict)
     useless: set[str] = field(default_factory=set)
     modes_apart: str | None = None

@@ -12,7 +12,7 @@ from dynamo_capture.foundation.errors import CapturedAnew
 from dynamo_capture.foundation.part_options import part_option
 from dynamo_capture.graph.graph_builder import GraphOutput
 from dynamo_capture.runtime.replacement_calls import instance_dict
-from dynamo_capture.session.known_functions import KnownFunctions
+from dynamo_capture.session.known_functions import KnownFunctions, Loop, Part, key_of
 from dynamo_capture.session.size_history import MANY, SizeHistory, Varies, Varying
 from dynamo_capture.session.stock_settings import (
     joins_equal_sizes,
@@ -111,6 +111,10 @@ class Policy:
         """Whether calls of this code are left to Python."""
         return id(code) in self.functions.left and not self._fullgraph
 
+    def is_loop_left(self, loop: Loop) -> bool:
+        """Whether this loop is left to Python."""
+        return self.functions.has_left(loop) and not self._fullgraph
+
     def is_open(self, source: Source | None) -> bool:
         """Whether this is part of what Python has made in the middle of a function, of now more and now fewer parts."""
         return source is not None and self._history.is_open(source.expression)
@@ -194,23 +198,22 @@ class Policy:
         self._leave(readers)
         return False
 
-    def note_reader(self, source: Source, codes: Sequence[CodeType]) -> None:
-        """Python is given the numbers in an argument, inside of these functions, the innermost first."""
-        key = id(codes[0]) if codes else 0
-        self._history.readers.setdefault(source.expression, {})[key] = list(codes)
+    def note_reader(self, source: Source, parts: Sequence[Part]) -> None:
+        """Python is given the numbers in an argument, inside of these functions and loops, the innermost first."""
+        self._history.readers.setdefault(source.expression, {})[tuple(map(key_of, parts))] = list(parts)
 
-    def _readers(self, source: Source) -> list[CodeType | None]:
-        """The functions that are given an argument's numbers and can be left to Python; None for one that cannot."""
+    def _readers(self, source: Source) -> list[Part | None]:
+        """What is given an argument's numbers and can be left to Python; None for what cannot."""
         found = self._history.readers.get(source.expression, {}).values()
-        return [next(filter(self.functions.is_small, codes), None) for codes in found]
+        return [next(filter(self.functions.can_leave, parts), None) for parts in found]
 
-    def _leave(self, readers: Sequence[CodeType | None]) -> None:
-        """There have been several contents: functions that are given them are left to Python from now on. Raises
-        ``CapturedAnew`` where they were not before."""
-        left = self.functions.left
-        fresh = [code for code in readers if code is not None and id(code) not in left]
+    def _leave(self, readers: Sequence[Part | None]) -> None:
+        """There have been several contents: what is given them is left to Python from now on. Raises ``CapturedAnew``
+        where it was not before."""
+        fresh = [part for part in readers if part is not None and not self.functions.has_left(part)]
         if fresh and None not in readers:
-            left.update((id(code), code) for code in fresh)
+            for part in fresh:
+                self.functions.leave(part)
             raise CapturedAnew
 
     def decide_by(

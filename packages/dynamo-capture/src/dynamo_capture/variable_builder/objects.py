@@ -34,6 +34,7 @@ from dynamo_capture.foundation.known_objects import (
     is_member_of_c,
 )
 from dynamo_capture.foundation.libraries.distributed_tensors import is_placement
+from dynamo_capture.frames.left_functions import leave_loop
 from dynamo_capture.guard_kinds.iterators import LengthAtLeast
 from dynamo_capture.guard_kinds.sets import SetMembers, SetObjects
 from dynamo_capture.sources.sources import CallSource, ProxiedSource, ProxyReferentSource, item_source
@@ -353,14 +354,20 @@ def _tuple(tx: Context, real: Any, source: Source) -> Value:
 
 @wraps_once(list, collections.deque)
 def _list(tx: Context, real: Any, source: Source) -> Value:
+    is_open = tx.policy.is_open(source)
+
     def read() -> list[Value]:
+        if is_open:
+            leave_loop(tx, "a list of now more and now fewer items")
         tx.guards.length(source, real)
         return [Lazy(item, ItemSource(source, i)) for i, item in enumerate(real)]
 
     if isinstance(real, collections.deque):
         tx.guards.equals(AttrSource(source, "maxlen"), real.maxlen)
         return ListValue(read(), type(real), source, real)
-    return ListValue([], list, source, real, read)
+    made = ListValue([], list, source, real, read)
+    made.reads_ahead = not is_open
+    return made
 
 
 @wraps_once(dict, collections.OrderedDict, collections.defaultdict)

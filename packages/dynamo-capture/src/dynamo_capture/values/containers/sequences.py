@@ -214,10 +214,10 @@ class ListValue(SequenceValue):
 
     Such a list may be ``unread``: a function that gives its items, with the guard on how many there are. It is called
     when something asks for ``items``; until then the trace has only ``appended`` to whatever the list holds, and has
-    come to ``at_least`` so many items.
+    come to ``at_least`` so many items, if it ``reads_ahead``.
     """
 
-    __slots__ = ("_items", "_unread", "appended", "at_least", "maxlen", "real")
+    __slots__ = ("_items", "_unread", "appended", "at_least", "maxlen", "reads_ahead", "real")
     is_mutable = True
 
     def __init__(
@@ -231,6 +231,7 @@ class ListValue(SequenceValue):
         self._unread = unread
         self.appended: list[Value] = []
         self.at_least = 0
+        self.reads_ahead = True
         super().__init__(items, cls, source)
         self.real = real
         self.maxlen: int | None = real.maxlen if isinstance(real, collections.deque) else None
@@ -260,7 +261,7 @@ class ListValue(SequenceValue):
 
     def read_ahead(self, index: int) -> Value | None:
         """The item at a place in what an unread list held before the trace; it matters that there is one."""
-        if self._unread is None or self.appended or index >= len(self.real):
+        if self._unread is None or not self.reads_ahead or self.appended or index >= len(self.real):
             return None
         self.at_least = max(self.at_least, index + 1)
         assert self.source is not None

@@ -5,20 +5,26 @@ from __future__ import annotations
 import sys
 
 from dynamo_capture.frames.frame import Frame
+from dynamo_capture.frames.left_functions import check_loop_not_left, leave_loop_of_data
 from dynamo_capture.frames.opcode_table import opcode
 from dynamo_capture.frames.steps import Step
 from dynamo_capture.values import NULL, IteratorStop, IteratorValue, ObjectIterator
+from dynamo_capture.values.containers.ranges import SymRange
 
 
 @opcode("GET_ITER")
 def get_iter(frame: Frame, step: Step) -> None:
+    check_loop_not_left(frame, step.index)
     owner = frame.stack.pop()
+    if isinstance(owner, SymRange):
+        leave_loop_of_data(frame.tx)
     frame.operands = (owner,)
     frame.stack.append(owner.iterate(frame.tx))
 
 
 @opcode("FOR_ITER")
 def for_iter(frame: Frame, step: Step) -> None:
+    check_loop_not_left(frame, step.index)
     iterator = frame.stack[-1]
     if not isinstance(iterator, IteratorValue):
         iterator = frame.stack[-1] = ObjectIterator(iterator)

@@ -17,7 +17,7 @@ import torch
 
 from dynamo_capture.foundation.break_kinds import CONTENT_DECIDES
 from dynamo_capture.foundation.errors import GraphBreak
-from dynamo_capture.frames.left_functions import functions_around
+from dynamo_capture.frames.left_functions import parts_around
 from dynamo_capture.sources.formulas import Formula, applied
 from dynamo_capture.sources.formulas import number as number_formula
 from dynamo_capture.values import (
@@ -202,7 +202,7 @@ def _note_reader(tx: Context, tensor: TensorValue) -> None:
     """Python is given what a tensor holds: by which function, where that is what arguments hold."""
     for one in tensor.follows_from:
         if isinstance(one, TensorValue) and one.source is not None and tx.policy.is_argument(one.source):
-            tx.policy.note_reader(one.source, functions_around(tx, one))
+            tx.policy.note_reader(one.source, parts_around(tx, one))
 
 
 _OF_NUMBERS = {"item": None, "__int__": int, "__float__": float, "__index__": None}

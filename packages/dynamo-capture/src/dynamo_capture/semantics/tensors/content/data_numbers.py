@@ -13,6 +13,7 @@ import torch
 
 from dynamo_capture.foundation.break_kinds import DATA_NUMBER
 from dynamo_capture.foundation.errors import DataDependent, GraphBreak
+from dynamo_capture.frames.left_functions import note_number_taken
 from dynamo_capture.values import (
     Const,
     ListValue,
@@ -77,6 +78,7 @@ def take_out(tx: Context, tensor: TensorValue) -> SymValue | None:
     atom = spec.expr.as_symbol
     assert atom is not None
     tx.tensors.state.asked.append(tensor.node)
+    note_number_taken(tx)
     argument = tx.output.use(tensor.node)
     node = tx.output.call("call_method", "item", (argument,), {}, spec, tx.where(), pure=True)
     node.meta[BORN_KEY] = atom

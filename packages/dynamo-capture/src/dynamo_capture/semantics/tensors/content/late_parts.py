@@ -15,7 +15,7 @@ import torch
 
 from dynamo_capture.foundation.break_kinds import CONTENT_DECIDES
 from dynamo_capture.foundation.errors import GraphBreak
-from dynamo_capture.frames.left_functions import function_around, leave_loop
+from dynamo_capture.frames.left_functions import leave_loop, part_around
 from dynamo_capture.semantics.tensors.content import contents, data_numbers
 from dynamo_capture.values import Const, SequenceValue, TensorValue, Value, one_tensor
 from dynamo_capture.values.base import Context
@@ -55,7 +55,7 @@ def _numbers(tx: Context, tensor: TensorValue) -> list[Value]:
         leave_loop(tx, "the numbers of a tensor, of which there are now more and now fewer")
     numbers = data_numbers.list_of(tx, tensor)
     if numbers is None:
-        leaves = None if tensor.meta.spec.is_static else function_around(tx)
+        leaves = None if tensor.meta.spec.is_static else part_around(tx)
         raise GraphBreak(CONTENT_DECIDES, "`tolist()` reads the tensor's content", leaves=leaves)
     return numbers.items
 

@@ -1,0 +1,47 @@
+"""Loops of a body: which instructions belong to the one whose FOR_ITER has a given index.
+
+region = loop_region(flow, head)      # the head and the body, inner loops included
+head = loop_around(flow, index)       # the innermost loop that instruction ``index`` belongs to, or begins
+"""
+
+from __future__ import annotations
+
+from dynamo_capture.bytecode.control_flow import ControlFlow
+
+
+def loop_region(flow: ControlFlow, head: int) -> frozenset[int]:
+    """What runs again and again between two visits of ``head``; empty where no way leads back to it. What only leaves
+    the loop (after a ``break``), handlers and the place after it are not in it."""
+    ways_in: dict[int, list[int]] = {}
+    ahead = {head}
+    pending = [head]
+    while pending:
+        index = pending.pop()
+        for successor in flow.successors[index]:
+            ways_in.setdefault(successor, []).append(index)
+            if successor not in ahead and successor < len(flow.instructions):
+                ahead.add(successor)
+                pending.append(successor)
+    pending = [index for index in ways_in.get(head, ()) if index > head]
+    if not pending:
+        return frozenset()
+    found = {head}
+    while pending:
+        index = pending.pop()
+        if index not in found:
+            found.add(index)
+            pending += ways_in.get(index, ())
+    return frozenset(found)
+
+
+def loop_around(flow: ControlFlow, index: int) -> int | None:
+    """The FOR_ITER of the innermost loop that instruction ``index`` belongs to, or whose GET_ITER it is."""
+    instructions = flow.instructions
+    if instructions[index].opname == "GET_ITER" and index + 1 < len(instructions):
+        index += 1
+    for head in range(index, -1, -1):
+        if instructions[head].opname == "FOR_ITER":
+            region = loop_region(flow, head)
+            if index in region:
+                return head
+    return None

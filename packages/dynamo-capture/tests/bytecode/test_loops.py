@@ -1,0 +1,84 @@
+"""Which instructions belong to a loop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from dynamo_capture.bytecode.control_flow import ControlFlow
+from dynamo_capture.bytecode.decode import decode
+from dynamo_capture.bytecode.loops import loop_around, loop_region
+
+
+def _flow(function: Callable[..., Any]) -> ControlFlow:
+    return ControlFlow(decode(function.__code__).instructions)
+
+
+def _heads(flow: ControlFlow) -> list[int]:
+    return [index for index, one in enumerate(flow.instructions) if one.opname == "FOR_ITER"]
+
+
+def nested(rows: Any) -> Any:
+    total = 0
+    for row in rows:
+        for number in row:
+            if number == 7:
+                continue
+            total += number
+        before = total
+    return before
+
+
+def left(rows: Any) -> Any:
+    for row in rows:
+        if row == 1:
+            found = "one"
+            break
+        if row == 2:
+            return "two"
+    else:
+        found = "none"
+    return found
+
+
+def once(rows: Any) -> Any:
+    for row in rows:
+        return row
+    return None
+
+
+def _stored(flow: ControlFlow, region: frozenset[int]) -> set[Any]:
+    return {
+        flow.instructions[index].argval for index in region if flow.instructions[index].opname == "STORE_FAST"
+    }
+
+
+def test_a_loop_has_the_loops_inside() -> None:
+    flow = _flow(nested)
+    outer, inner = _heads(flow)
+    assert _stored(flow, loop_region(flow, outer)) == {"row", "number", "total", "before"}
+    assert _stored(flow, loop_region(flow, inner)) == {"number", "total"}
+
+
+def test_what_leaves_a_loop_is_not_in_it() -> None:
+    flow = _flow(left)
+    (head,) = _heads(flow)
+    assert _stored(flow, loop_region(flow, head)) == {"row"}
+
+
+def test_a_loop_that_never_goes_round_is_none() -> None:
+    flow = _flow(once)
+    (head,) = _heads(flow)
+    assert loop_region(flow, head) == frozenset()
+
+
+def test_the_innermost_loop_around_an_instruction() -> None:
+    flow = _flow(nested)
+    outer, inner = _heads(flow)
+    places = {one.argval: index for index, one in enumerate(flow.instructions) if one.opname == "STORE_FAST"}
+    assert loop_around(flow, places["number"]) == inner
+    assert loop_around(flow, places["before"]) == outer
+    assert loop_around(flow, inner - 1) == inner  # GET_ITER
+    assert loop_around(flow, outer - 1) == outer
+    assert loop_around(flow, 0) is None
+    assert loop_around(flow, len(flow.instructions) - 1) is None
