@@ -237,6 +237,20 @@ def sweep_python(session: nox.Session) -> None:
 
 
 @nox.session
+def browser(session: nox.Session) -> None:
+    """The report page in a real browser: one that is installed (Chromium or Chrome) is used."""
+    install_stack(session, "playwright>=1.40,<2")
+    session.run(
+        "python",
+        "-m",
+        "pytest",
+        "packages/fxstack/tests/observing/test_page.py",
+        *session.posargs,
+        env=ONE_THREAD,
+    )
+
+
+@nox.session
 def ecosystem(session: nox.Session) -> None:
     """Programs of real libraries, compiled, beside eager and stock: `nox -s ecosystem -- peft_lora --no-times`."""
     install_stack(session, *ECOSYSTEM)

@@ -157,3 +157,24 @@ def test_a_fresh_cache_is_used_and_removed(tmp_path: Path) -> None:
     ]
     assert hits == [[False] * 4, [True] * 4, [False] * 4]
     assert second["launches"] == []
+
+
+def test_report_writes_one_page_of_a_script_or_of_a_record(tmp_path: Path) -> None:
+    script, page, kept = (
+        _script(tmp_path, PROGRAM + "sys.exit(5)\n"),
+        tmp_path / "page.html",
+        tmp_path / "kept.json",
+    )
+    run = _fxstack("report", "-o", page, script)
+    assert (run.returncode, run.stdout) == (5, "noise\nnoise\n")
+    assert str(page) in run.stderr
+    assert "print() writes to the terminal" in page.read_text()
+    assert _fxstack("explain", "--json", "-o", kept, script).returncode == 5
+    page.unlink()
+    again = _fxstack("report", "--json", "-o", page, kept)
+    assert json.loads(again.stdout) == {"page": str(page), "status": 0}
+    assert "print() writes to the terminal" in page.read_text()
+    kept.write_text("{}")
+    refused = _fxstack("report", kept)
+    assert refused.returncode == 2
+    assert "is not a record of this version" in refused.stderr

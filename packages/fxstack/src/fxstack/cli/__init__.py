@@ -15,6 +15,7 @@ COMMANDS = {
     "doctor": "fxstack.cli.doctor:doctor",
     "explain": "fxstack.cli.observe:explain",
     "ops": "fxstack.cli.listings:ops",
+    "report": "fxstack.cli.observe:report",
     "run": "fxstack.cli.observe:run",
 }
 """Each command's module and name there, loaded when it is used."""
@@ -44,9 +45,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; its exit status. 2: the command line is wrong."""
     try:
         answer = commands.main(argv, prog_name="fxstack", standalone_mode=False)
-    except click.exceptions.NoArgsIsHelpError as error:
-        error.show()
-        return 2
     except click.ClickException as error:
         error.show()
         return error.exit_code

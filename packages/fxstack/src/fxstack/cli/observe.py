@@ -1,4 +1,4 @@
-"""``fxstack run`` and ``explain``: a script whose ``torch.compile`` calls come here, and what was seen."""
+"""``fxstack run``, ``explain`` and ``report``: a script whose ``torch.compile`` calls come here, and what was seen."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ import click
 from fxstack.cli.output import as_json, say_json
 from fxstack.cli.scripts import Script, run_module, run_script
 from fxstack.compile import in_place_of_torch_compile
-from fxstack.observing.record import Record, recording
+from fxstack.observing.page import html_page
+from fxstack.observing.record import FORMAT, Record, recording
 from fxstack.observing.summary import explanation, summary
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -97,6 +98,55 @@ def explain(
         return status
 
     return act
+
+
+@click.command(context_settings=_RUNS)
+@_script
+@click.option(
+    "-o",
+    "--output",
+    default="fxstack-report.html",
+    show_default=True,
+    type=click.Path(dir_okay=False, path_type=Path),
+)
+@as_json
+def report(
+    script: str, arguments: Sequence[str], module: bool, fresh: bool, output: Path, as_json: bool
+) -> Callable[[], int]:
+    """Run SCRIPT, then write one HTML file that shows what was compiled, and needs no network.
+
+    SCRIPT may also be a record that explain --json has written. Graphs and kernels that come out of the cache are not
+    in it: --fresh compiles everything. Exit status: the script's.
+    """
+
+    stored = _stored(script) if script.endswith(".json") and not module else None
+
+    def act() -> int:
+        status, data = 0, stored
+        if data is None:
+            status, record = _observed(script, arguments, module, fresh)
+            data = record.data()
+        output.write_text(html_page(data), encoding="utf-8")
+        if as_json:
+            say_json({"page": str(output), "status": status})
+        else:
+            click.echo(f"fxstack: {output}", err=True)
+        return status
+
+    return act
+
+
+def _stored(file: str) -> Any:
+    """A record that was written as JSON."""
+    try:
+        data = json.loads(Path(file).read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise click.UsageError(f"{file} is not JSON: {error}") from error
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
+        raise click.UsageError(
+            f"{file} is not a record of this version; write it with fxstack explain --json"
+        )
+    return data
 
 
 def _observed(script: str, arguments: Sequence[str], module: bool, fresh: bool) -> tuple[int, Record]:

@@ -35,6 +35,7 @@ from fxstack.observing.entries import (
     place,
 )
 from fxstack.observing.excerpts import excerpts
+from fxstack.observing.page import html_page
 from fxstack.observing.subjects import function_of, library_calls_of
 
 FORMAT = 1
@@ -83,6 +84,10 @@ class Record:
     def write(self, path: str | Path) -> None:
         """Write it as a JSON file."""
         Path(path).write_text(json.dumps(self.data()), encoding="utf-8")
+
+    def write_html(self, path: str | Path) -> None:
+        """Write it as one HTML file that needs no network."""
+        Path(path).write_text(html_page(self.data()), encoding="utf-8")
 
     def hear(self, event: Event) -> None:
         """Keep what an event says."""

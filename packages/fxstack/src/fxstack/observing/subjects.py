@@ -79,7 +79,8 @@ def expected_by(guard: Any) -> str:
         for name, value in ((field.name, getattr(guard, field.name)) for field in fields(guard))
         if name not in _NOT_EXPECTED and value is not None
     ]
-    return in_users_words(" ".join([guard.kind, *expected]))
+    text = " ".join([guard.kind, *expected])
+    return in_users_words(text) if " at 0x" in text else text
 
 
 def library_calls_of(program: Any) -> list[str]:
