@@ -1,0 +1,72 @@
+"""Trials of program texts in processes of their own."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from dataclasses import asdict
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from fxstack.minify.outcomes import Outcome
+
+if TYPE_CHECKING:
+    from fxstack.minify.comparing import Settings
+
+_FIRST_SECONDS = 600.0
+
+
+class Trials:
+    """Runs trials, each text once. A context manager: the process that runs them ends with the block."""
+
+    def __init__(self, settings: Settings, *, script: bool, seconds: float = _FIRST_SECONDS) -> None:
+        self._settings = asdict(settings)
+        self._script = script
+        self._seconds = seconds
+        self._known: dict[str, Outcome] = {}
+        self._server = subprocess.Popen(
+            [sys.executable, "-m", "fxstack.minify.trial_server"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def outcome(self, text: str) -> Outcome:
+        """What a trial of ``text`` comes to."""
+        if text not in self._known:
+            self._known[text] = self._run(text)
+        return self._known[text]
+
+    def _run(self, text: str) -> Outcome:
+        request = {
+            "text": text,
+            "script": self._script,
+            "seconds": self._seconds,
+            "settings": self._settings,
+        }
+        assert self._server.stdin is not None and self._server.stdout is not None
+        start = time.monotonic()
+        self._server.stdin.write(json.dumps(request) + "\n")
+        self._server.stdin.flush()
+        answer = self._server.stdout.readline()
+        if not answer:
+            raise RuntimeError("the process that runs trials has ended; its messages are above")
+        if not self._known:  # what shrinks is not to take much longer than the whole
+            self._seconds = min(self._seconds, 10.0 + 4 * (time.monotonic() - start))
+        return Outcome(**json.loads(answer))
+
+    @property
+    def count(self) -> int:
+        """How many texts were tried."""
+        return len(self._known)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._server.kill()
+        self._server.wait()
