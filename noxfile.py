@@ -176,6 +176,14 @@ def fuzz(session: nox.Session) -> None:
 
 
 @nox.session
+def minify(session: nox.Session) -> None:
+    """Planted miscompilations, crashes and hangs, each brought to a few lines; the tests try three of them."""
+    install_stack(session)
+    environment = ONE_THREAD | {"FXSTACK_ALL_FAULTS": "1"}
+    session.run("python", "-m", "pytest", "-q", "--timeout=0", "packages/fxstack/tests/minify", env=environment)
+
+
+@nox.session
 def soak(session: nox.Session) -> None:
     """Compiles and drops 10,000 functions on 8 threads; fails if memory grows. `-- --functions 1000` for fewer."""
     install_stack(session)

@@ -168,6 +168,20 @@ def test_the_repro_script_runs_alone(broken: Any, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def test_the_repro_script_holds_what_is_at_fault_and_little_else(broken: Any) -> None:
+    def function(x: Tensor) -> Tensor:
+        for _ in range(20):
+            x = torch.sin(x) * 2 + x.mean(-1, keepdim=True)
+        x = torch.tanh(x.t().reshape(-1)) - 1
+        return torch.cos(x).sum()
+
+    found = fxstack.verify(function, backend=broken.wrong_tanh)(torch.randn(3, 4))
+    assert found.repro is not None
+    program = found.repro.partition("def program")[2].partition("if __name__")[0]
+    assert "tanh" in program
+    assert len(program.strip().splitlines()) == 3
+
+
 def test_several_graphs_and_written_buffers(broken: Any) -> None:
     model = nn.Sequential(nn.Linear(3, 3), nn.BatchNorm1d(3))
 

@@ -21,6 +21,7 @@ from fxstack.options import Options
 from fxstack.verification.bisect import Case, find_culprit
 from fxstack.verification.report import Verification
 from fxstack.verification.repro import repro_script
+from fxstack.verification.shorten import shortened
 from fxstack.verification.trial import compare_trials, restored, snapshot
 from primtorch_decomps import LIBRARY
 
@@ -61,7 +62,8 @@ def verify(
 
     Results and the gradients of arguments, parameters and tensors that the function's closure holds may be as far from
     float64 as eager's by a small factor (``compare.MARGIN``). On a difference, the first operator that differs is
-    looked for by compiling shorter and shorter graphs, and a script that shows it is written to ``repro``, if given.
+    looked for by compiling shorter and shorter graphs, and a script that shows it, with as few operators as were found
+    to fail, is written to ``repro``, if given.
 
     The arguments, the module's parameters and buffers, and the random state are afterwards what they were.
     """
@@ -98,6 +100,7 @@ def _blamed(
         culprit = find_culprit(case)
         if culprit is None:
             continue
+        culprit = replace(culprit, case=shortened(culprit.case))
         script = repro_script(culprit, backend)
         path = None if repro is None else Path(repro)
         if path is not None:

@@ -12,14 +12,14 @@ from fxstack.minify.outcomes import Outcome
 from fxstack.minify.search import shortest
 from fxstack.minify.trials import Trials
 
-_MAIN = '''\
+_MAIN = """\
 
 
 if __name__ == "__main__":
     from fxstack.minify import Settings, check_file
 
     raise SystemExit(check_file(__file__{arguments}))
-'''
+"""
 
 
 class NothingToMinifyError(Exception):
@@ -119,7 +119,9 @@ def _without_main(text: str) -> str:
         statement
         for number, statement in enumerate(tree.body)
         if not (isinstance(statement, ast.If) and "__name__" in ast.unparse(statement.test))
-        and not (number == 0 and isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant))
+        and not (
+            number == 0 and isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+        )
     ]
     return ast.unparse(tree)
 

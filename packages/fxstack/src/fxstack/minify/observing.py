@@ -51,11 +51,17 @@ def observe(
 
 
 def calls_of(namespace: Mapping[str, Any]) -> Sequence[Sequence[Any]]:
-    """The positional arguments of each call."""
-    return namespace["CALLS"] if "CALLS" in namespace else [namespace["INPUTS"]]
+    """The positional arguments of each call. TypeError where they are no tuples or lists."""
+    calls = namespace["CALLS"] if "CALLS" in namespace else [namespace["INPUTS"]]
+    if not all(isinstance(call, (list, tuple)) for call in [calls, *calls]):
+        raise TypeError("the arguments of a call are a tuple or a list")
+    found: Sequence[Sequence[Any]] = calls
+    return found
 
 
-def _one_call(run: Callable[..., Any], args: Sequence[Any], namespace: Mapping[str, Any], notes: _Notes) -> None:
+def _one_call(
+    run: Callable[..., Any], args: Sequence[Any], namespace: Mapping[str, Any], notes: _Notes
+) -> None:
     printed = io.StringIO()
     result: Any = None
     watch = contextlib.nullcontext() if notes.referee is None else notes.referee
@@ -109,6 +115,16 @@ def _leaves_of(namespace: Mapping[str, Any], args: Sequence[Any]) -> Iterator[tu
                 yield f"{name}.{index}", leaf
 
 
+def _kind(tensor: Tensor) -> str:
+    layout = (
+        [s for n, s in zip(tensor.shape, tensor.stride(), strict=True) if n > 1]
+        if tensor.layout is torch.strided
+        else []
+    )
+    history = "leaf" if tensor.is_leaf else "with a history"
+    return f"{tensor.dtype} {tuple(tensor.shape)} strides {layout} {tensor.device} {tensor.requires_grad} {history}"
+
+
 class _Notes:
     """Collects values under names that are equal in every run."""
 
@@ -122,9 +138,7 @@ class _Notes:
         if isinstance(value, Tensor):
             if self.referee is not None:
                 self.observation.exact[key] = self.referee.exact(value).clone()
-            self.observation.values[kind, f"{key[1]} as a tensor"] = (
-                str(value.dtype), tuple(value.shape), str(value.device), value.requires_grad, value.is_leaf
-            )  # fmt: skip
+            self.observation.values[kind, f"{key[1]} as a tensor"] = _kind(value)
             value = value.detach().clone()
         self.observation.values[key] = value
 

@@ -6,7 +6,7 @@ import ast
 import time
 from collections.abc import Callable
 
-from fxstack.minify.reductions import constants, expressions, parameters, statements, variables
+from fxstack.minify.reductions import constants, expressions, functions, parameters, statements, variables
 from fxstack.minify.reductions.edits import Edit, Reduction
 
 REDUCTIONS: tuple[Reduction, ...] = (
@@ -16,6 +16,8 @@ REDUCTIONS: tuple[Reduction, ...] = (
     expressions.operands,
     expressions.elements,
     statements.plain,
+    functions.inlined,
+    functions.hoisted,
     variables.inlined,
     constants.smaller,
 )

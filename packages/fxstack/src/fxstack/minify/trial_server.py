@@ -7,6 +7,8 @@ operator of torch, since threads that such a run may have started do not live in
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 import json
 import os
 import select
@@ -15,17 +17,25 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import torch
+
+import fx_interface
+import fxstack
 from fxstack.minify.comparing import Settings, outcome_of_program, outcome_of_script
 from fxstack.minify.outcomes import Outcome
+
+_INSTALLED = tuple(
+    {str(Path(module.__file__ or "").parent.parent) for module in (torch, fxstack, fx_interface)}
+)
+"""Where modules lie that are loaded once for all trials; the program's own are loaded anew each time."""
 
 
 def serve() -> None:
     """Answer until standard input ends."""
-    _load()
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what programs print is no answer
     with tempfile.TemporaryDirectory(prefix="fxstack-minify-") as folder:
@@ -35,11 +45,11 @@ def serve() -> None:
             answers.flush()
 
 
-def _load() -> None:
-    """Import what a first compilation would."""
-    import aot_autograd.pipeline  # noqa: F401
-    import dynamo_capture.driver.compile_frame  # noqa: F401
-    import inductor_codegen.pipeline  # noqa: F401
+def _load(modules: Sequence[str]) -> None:
+    """Import what a trial had to import, so that the next one need not."""
+    for name in modules:
+        with contextlib.suppress(Exception):
+            importlib.import_module(name)
 
 
 def _trial(request: Mapping[str, Any], folder: Path) -> Outcome:
@@ -57,7 +67,9 @@ def _trial(request: Mapping[str, Any], folder: Path) -> Outcome:
     finally:
         os.close(reading)
     if answer:
-        return Outcome(**json.loads(answer))
+        told = json.loads(answer)
+        _load(told["modules"])
+        return Outcome(**told["outcome"])
     if not in_time:
         return Outcome("hang", detail=f"no end within {request['seconds']:.0f} s")
     if os.WIFSIGNALED(status):
@@ -67,6 +79,7 @@ def _trial(request: Mapping[str, Any], folder: Path) -> Outcome:
 
 def _run_and_leave(request: Mapping[str, Any], folder: Path, writing: int) -> None:
     """Be the child: run the trial, write its outcome, and end without clean-up of what the parent owns."""
+    known = set(sys.modules)
     try:
         os.setpgid(0, 0)
         silence = os.open(os.devnull, os.O_RDWR)
@@ -79,12 +92,17 @@ def _run_and_leave(request: Mapping[str, Any], folder: Path, writing: int) -> No
             outcome = outcome_of_script(file, settings)
         else:
             outcome = outcome_of_program(request["text"], file, settings)
-        os.write(writing, json.dumps(outcome.as_json()).encode())
-        os._exit(0)
+        loaded = [name for name, module in sys.modules.items() if name not in known and _is_installed(module)]
     except BaseException:
-        detail = traceback.format_exc(limit=-3)
-        os.write(writing, json.dumps(Outcome("invalid", "trial", detail).as_json()).encode())
-        os._exit(1)
+        outcome, loaded = Outcome("invalid", "trial", traceback.format_exc(limit=-3)), []
+    os.write(writing, json.dumps({"outcome": outcome.as_json(), "modules": loaded}).encode())
+    os._exit(0)
+
+
+def _is_installed(module: Any) -> bool:
+    """Whether a module belongs to no program under trial."""
+    file = getattr(module, "__file__", None)
+    return file is None or file.startswith((*_INSTALLED, sys.base_prefix))
 
 
 def _read(pipe: int, seconds: float) -> tuple[str, bool]:

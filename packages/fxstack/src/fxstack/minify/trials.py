@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+import tempfile
 import time
 from dataclasses import asdict
 from types import TracebackType
@@ -16,6 +18,12 @@ if TYPE_CHECKING:
     from fxstack.minify.comparing import Settings
 
 _FIRST_SECONDS = 600.0
+_WARM_UP = """\
+import torch
+def program(x):
+    return x.relu().sum()
+INPUTS = (torch.ones(2, requires_grad=True),)
+"""
 
 
 class Trials:
@@ -26,8 +34,10 @@ class Trials:
         self._script = script
         self._seconds = seconds
         self._known: dict[str, Outcome] = {}
+        self._cache = tempfile.TemporaryDirectory(prefix="fxstack-minify-")  # the user's own is not filled
         self._server = subprocess.Popen(
             [sys.executable, "-m", "fxstack.minify.trial_server"],
+            env=os.environ | {"FXSTACK_CACHE_DIR": self._cache.name, "FXSTACK_ON_INTERNAL_ERROR": "raise"},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -35,14 +45,16 @@ class Trials:
 
     def outcome(self, text: str) -> Outcome:
         """What a trial of ``text`` comes to."""
+        if not self._known:
+            self._run(_WARM_UP, script=False)  # from now on the server has loaded what a trial needs
         if text not in self._known:
-            self._known[text] = self._run(text)
+            self._known[text] = self._run(text, script=self._script)
         return self._known[text]
 
-    def _run(self, text: str) -> Outcome:
+    def _run(self, text: str, *, script: bool) -> Outcome:
         request = {
             "text": text,
-            "script": self._script,
+            "script": script,
             "seconds": self._seconds,
             "settings": self._settings,
         }
@@ -70,3 +82,4 @@ class Trials:
     ) -> None:
         self._server.kill()
         self._server.wait()
+        self._cache.cleanup()

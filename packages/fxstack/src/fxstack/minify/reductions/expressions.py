@@ -21,7 +21,11 @@ def _choices(node: ast.AST) -> list[Callable[[Any], ast.AST]]:
         return []
     if isinstance(node, ast.Call):
         owner = [_owner] if isinstance(node.func, ast.Attribute) else []
-        return [*(_argument(n) for n in range(len(node.args))), *owner, *(_keyword(n) for n in range(len(node.keywords)))]
+        return [
+            *(_argument(n) for n in range(len(node.args))),
+            *owner,
+            *(_keyword(n) for n in range(len(node.keywords))),
+        ]
     if isinstance(node, ast.BinOp):
         return [_field("left"), _field("right")]
     if isinstance(node, ast.BoolOp):
@@ -36,17 +40,19 @@ def _choices(node: ast.AST) -> list[Callable[[Any], ast.AST]]:
         return [_field("value")]
     if isinstance(node, (ast.List, ast.Tuple, ast.Set)):
         return [_element("elts", n) for n in range(len(node.elts))]
+    if isinstance(node, ast.Dict):
+        return [_element("values", n) for n in range(len(node.values))]
     if isinstance(node, (ast.ListComp, ast.GeneratorExp, ast.SetComp)):
         return [lambda node: node.generators[0].iter]
     return []
 
 
 def _field(name: str) -> Callable[[Any], ast.AST]:
-    return lambda node: getattr(node, name)  # type: ignore[no-any-return]
+    return lambda node: getattr(node, name)
 
 
 def _element(name: str, index: int) -> Callable[[Any], ast.AST]:
-    return lambda node: getattr(node, name)[index]  # type: ignore[no-any-return]
+    return lambda node: getattr(node, name)[index]
 
 
 def _argument(index: int) -> Callable[[Any], ast.AST]:
@@ -54,7 +60,7 @@ def _argument(index: int) -> Callable[[Any], ast.AST]:
 
 
 def _keyword(index: int) -> Callable[[Any], ast.AST]:
-    return lambda node: node.keywords[index].value  # type: ignore[no-any-return]
+    return lambda node: node.keywords[index].value
 
 
 def _owner(node: Any) -> ast.AST:

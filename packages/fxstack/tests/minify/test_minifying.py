@@ -1,0 +1,98 @@
+"""Planted miscompilations, crashes and hangs become programs of a few lines that fail in the same way."""
+
+from __future__ import annotations
+
+import ast
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fxstack.minify import NothingToMinifyError, Settings, minify
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))
+
+from programs import PLANTED, program_with  # noqa: E402
+
+MOST_LINES = 8
+MOST_OPERATORS = 5
+TRIED = tuple(PLANTED) if os.environ.get("FXSTACK_ALL_FAULTS") else (
+    "planted_faults:lost_write", "planted_faults:dying_scan", "lost_guards:eager"
+)  # fmt: skip
+"""All by ``nox -s minify``: each takes half a minute and more."""
+
+
+@pytest.fixture(autouse=True)
+def _faults_can_be_imported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(HERE))
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+
+
+def operators_of(text: str) -> int:
+    """Calls and arithmetic in a program."""
+    kinds = (ast.Call, ast.BinOp, ast.AugAssign)
+    return sum(isinstance(node, kinds) for node in ast.walk(ast.parse(text)))
+
+
+@pytest.mark.parametrize("backend", TRIED)
+def test_a_planted_fault_is_all_that_remains(backend: str, tmp_path: Path) -> None:
+    found = minify(program_with(PLANTED[backend]), Settings(backend=backend))
+    assert found.lines <= MOST_LINES or operators_of(found.text) <= MOST_OPERATORS, found
+    assert found.lines_before > 40
+    script = tmp_path / "minified.py"
+    script.write_text(found.text)
+    run = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=120)
+    assert run.returncode == 1, run.stderr
+    assert run.stdout.startswith(found.outcome.kind)
+
+
+SCRIPT = """
+import torch
+
+def scaled(x, factor):
+    y = x * factor
+    for _ in range(2):
+        y = y + torch.sin(x)
+    return torch.erf(y).sum()
+
+compiled = torch.compile(scaled, backend=BACKEND)
+for factor in (2, 3):
+    x = torch.ones(3)
+    assert torch.allclose(compiled(x, factor), scaled(x, factor)), "they differ"
+print("done")
+"""
+
+
+def test_a_script_that_only_fails_when_compiled() -> None:
+    text = "from planted_faults import wrong_pointwise as BACKEND\n" + SCRIPT
+    found = minify(text)
+    assert (found.outcome.kind, found.outcome.what) == ("error", "AssertionError")
+    assert "torch.erf" in found.text
+    assert "sin" not in found.text
+    assert found.lines <= 6
+
+
+def test_a_call_that_is_slower_than_eager() -> None:
+    text = program_with("x = x + torch.sort(x, -1)[0]")
+    settings = Settings(backend="planted_faults:slow", slower_than=4.0)
+    found = minify(text.replace("range(2)", "range(1)"), settings, seconds=60)
+    assert found.outcome.kind == "slow"
+    assert "torch.sort" in found.text
+    assert found.lines < 20
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("def program(x):\n    return x + 1\nINPUTS = (2,)\n", "ok"),
+        ("def program(x):\n    return missing\nINPUTS = (2,)\n", "invalid: NameError"),
+        ("raise SystemExit(3)\n", "invalid: SystemExit"),
+    ],
+    ids=["right", "wrong in eager", "a script that fails in eager"],
+)
+def test_what_does_not_fail_is_refused(text: str, reason: str) -> None:
+    with pytest.raises(NothingToMinifyError, match=reason):
+        minify(text, Settings(backend="eager"))
