@@ -58,7 +58,8 @@ class Trials:
             "seconds": self._seconds,
             "settings": self._settings,
         }
-        assert self._server.stdin is not None and self._server.stdout is not None
+        assert self._server.stdin is not None
+        assert self._server.stdout is not None
         start = time.monotonic()
         self._server.stdin.write(json.dumps(request) + "\n")
         self._server.stdin.flush()

@@ -11,7 +11,6 @@ Edit = Callable[[], ast.Module]
 Reduction = Callable[[ast.Module], Iterator[Edit]]
 
 BLOCKS = ("body", "orelse", "finalbody")
-_MAY_BE_EMPTY = ("orelse", "finalbody")
 
 
 def edit(tree: ast.Module, *places: int, change: Callable[..., None]) -> Edit:
@@ -49,11 +48,8 @@ def replacing(tree: ast.Module, place: int, choose: Callable[[Any], ast.AST]) ->
 def filled(tree: ast.Module) -> ast.Module:
     """The tree with ``pass`` in blocks that may not be empty."""
     for node in ast.walk(tree):
-        for name in BLOCKS:
-            block = getattr(node, name, None)
-            if isinstance(block, list) and not block and name not in _MAY_BE_EMPTY:
-                if not isinstance(node, ast.Module):
-                    block.append(ast.Pass())
+        if isinstance(getattr(node, "body", None), list) and not isinstance(node, ast.Module):
+            node.body[:] = node.body or [ast.Pass()]  # type: ignore[attr-defined]
     return ast.fix_missing_locations(tree)
 
 

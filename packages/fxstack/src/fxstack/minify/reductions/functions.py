@@ -13,8 +13,9 @@ from fxstack.minify.reductions.edits import Edit, edit, placed
 def inlined(tree: ast.Module) -> Iterator[Edit]:
     """With each call of a function of the top level that does nothing but return replaced by what it returns."""
     for number, statement in enumerate(tree.body):
-        if isinstance(statement, ast.FunctionDef) and isinstance(statement.body[0], ast.Return):
-            if statement.body[0].value is not None and statement.name != "program":
+        if isinstance(statement, ast.FunctionDef) and statement.name != "program":
+            first = statement.body[0]
+            if isinstance(first, ast.Return) and first.value is not None:
                 yield _inlined(tree, number)
 
 

@@ -16,9 +16,9 @@ def inlined(tree: ast.Module) -> Iterator[Edit]:
         for name in BLOCKS:
             block = getattr(node, name, None)
             for index, statement in enumerate(block if isinstance(block, list) else []):
-                if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
-                    if statement.targets[0].id not in ("INPUTS", "CALLS", "program"):
-                        yield _inlined(tree, place, name, index)
+                target = statement.targets[0] if isinstance(statement, ast.Assign) else None
+                if isinstance(target, ast.Name) and target.id not in ("INPUTS", "CALLS", "program"):
+                    yield _inlined(tree, place, name, index)
 
 
 def _inlined(tree: ast.Module, place: int, name: str, index: int) -> Edit:
