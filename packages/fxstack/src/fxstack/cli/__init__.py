@@ -14,6 +14,7 @@ COMMANDS = {
     "cache": "fxstack.cli.cache:cache",
     "doctor": "fxstack.cli.doctor:doctor",
     "explain": "fxstack.cli.observe:explain",
+    "minify": "fxstack.cli.minify:minify",
     "ops": "fxstack.cli.listings:ops",
     "report": "fxstack.cli.observe:report",
     "run": "fxstack.cli.observe:run",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from fx_interface.python_runtime.quick_dataclasses import dataclass
@@ -46,7 +47,14 @@ class Minified:
         )
 
 
-def minify(text: str, settings: Settings | None = None, *, seconds: float = 600.0) -> Minified:
+def minify(
+    text: str,
+    settings: Settings | None = None,
+    *,
+    seconds: float = 600.0,
+    folder: str | Path = ".",
+    progress: Callable[[int, int], None] = lambda lines, trials: None,
+) -> Minified:
     """The smallest program found that fails as ``text`` does, in at most some ``seconds``.
 
     ``text`` is a Python program of one of two kinds. One that defines ``program``, a function or module, and ``INPUTS``
@@ -56,17 +64,27 @@ def minify(text: str, settings: Settings | None = None, *, seconds: float = 600.
     off, and to fail by an exception, an exit status, a signal or a hang while ``torch.compile`` and ``fxstack.compile``
     are on.
 
+    ``folder``: where modules are that the program imports. ``progress`` is called with the number of lines and of
+    trials whenever the program has become smaller.
+
     Raises NothingToMinifyError (FXS501) if it does not fail, or already does in eager.
     """
     chosen = settings or Settings()
     start = time.monotonic()
     script = not is_program(text)
     original = text if script else _without_main(text)
-    with Trials(chosen, script=script) as trials:
+    with Trials(chosen, script=script, folder=folder) as trials:
         wanted = trials.outcome(original)
         if not wanted.is_failure:
             raise NothingToMinifyError(f"FXS501: nothing to minify: the program's trial was {wanted}")
-        small = shortest(original, lambda candidate: trials.outcome(candidate).is_like(wanted), seconds)
+
+        def fails(candidate: str) -> bool:
+            found = trials.outcome(candidate).is_like(wanted)
+            if found:
+                progress(lines_of(candidate), trials.count)
+            return found
+
+        small = shortest(original, fails, seconds)
         outcome = trials.outcome(small)
         main = "" if script else _MAIN.format(arguments=_arguments(chosen))
         return Minified(
@@ -82,7 +100,7 @@ def minify(text: str, settings: Settings | None = None, *, seconds: float = 600.
 def check_file(file: str | Path, settings: Settings | None = None) -> int:
     """Try a program of ``program`` and ``INPUTS`` once, print what it comes to, and return 1 if it fails."""
     text = Path(file).read_text()
-    with Trials(settings or Settings(), script=not is_program(text)) as trials:
+    with Trials(settings or Settings(), script=not is_program(text), folder=Path(file).parent) as trials:
         outcome = trials.outcome(_without_main(text) if is_program(text) else text)
     print(outcome)
     return int(outcome.is_failure)

@@ -9,6 +9,7 @@ import sys
 import tempfile
 import time
 from dataclasses import asdict
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
@@ -29,15 +30,21 @@ INPUTS = (torch.ones(2, requires_grad=True),)
 class Trials:
     """Runs trials, each text once. A context manager: the process that runs them ends with the block."""
 
-    def __init__(self, settings: Settings, *, script: bool, seconds: float = _FIRST_SECONDS) -> None:
+    def __init__(self, settings: Settings, *, script: bool, folder: str | Path = ".") -> None:
         self._settings = asdict(settings)
         self._script = script
-        self._seconds = seconds
+        self._seconds = _FIRST_SECONDS
         self._known: dict[str, Outcome] = {}
         self._cache = tempfile.TemporaryDirectory(prefix="fxstack-minify-")  # the user's own is not filled
+        path = [str(folder), *filter(None, [os.environ.get("PYTHONPATH")])]
         self._server = subprocess.Popen(
             [sys.executable, "-m", "fxstack.minify.trial_server"],
-            env=os.environ | {"FXSTACK_CACHE_DIR": self._cache.name, "FXSTACK_ON_INTERNAL_ERROR": "raise"},
+            env=os.environ
+            | {
+                "PYTHONPATH": os.pathsep.join(path),
+                "FXSTACK_CACHE_DIR": self._cache.name,
+                "FXSTACK_ON_INTERNAL_ERROR": "raise",
+            },
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
