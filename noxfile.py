@@ -31,7 +31,14 @@ THIS_PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 NEWER_PYTHONS = tuple(row.python for row in TESTED[1:])
 TORCH = {row.python: os.environ.get("FXSTACK_TORCH", f"torch=={row.torch}") for row in TESTED}
 BUILD_TOOLS = ("hatchling>=1.25", "editables>=0.5")
-TEST_TOOLS = ("pytest>=8", "pytest-timeout>=2.3", "hypothesis>=6.100", "expecttest>=0.3", "numpy")
+TEST_TOOLS = (
+    "pytest>=8",
+    "pytest-timeout>=2.3",
+    "hypothesis>=6.100",
+    "expecttest>=0.3",
+    "sybil>=10,<11",
+    "numpy",
+)
 TRITON_TOOLS = ("triton>=3.6,<3.7", "numpy<2.4")  # numpy 2.4 breaks the interpreter of Triton 3.6
 TRITON_TESTS = "packages/inductor-codegen/tests/codegen/triton"
 ECOSYSTEM = (  # what integration_tests/ecosystem runs; ranges that it has run with
@@ -180,7 +187,9 @@ def minify(session: nox.Session) -> None:
     """Planted miscompilations, crashes and hangs, each brought to a few lines; the tests try three of them."""
     install_stack(session)
     environment = ONE_THREAD | {"FXSTACK_ALL_FAULTS": "1"}
-    session.run("python", "-m", "pytest", "-q", "--timeout=0", "packages/fxstack/tests/minify", env=environment)
+    session.run(
+        "python", "-m", "pytest", "-q", "--timeout=0", "packages/fxstack/tests/minify", env=environment
+    )
 
 
 @nox.session
@@ -306,9 +315,12 @@ def build(session: nox.Session) -> None:
 
 @nox.session
 def docs(session: nox.Session) -> None:
-    """Generate the reference pages into build/docs and check every link between pages."""
-    session.run("python", "tools/reference_pages.py", "build/docs")
+    """The documentation as a site that can be searched, build/site: pages and the reference of public names."""
+    session.install("zensical>=0.0.73,<0.1")
     session.run("python", "tools/check_links.py")
+    session.run("python", "tools/site_pages.py", "build/site-pages")
+    session.run("python", "tools/reference_pages.py", "build/site-pages/reference")
+    session.run("zensical", "build", "--strict", "--clean", "-f", "mkdocs.yml")
 
 
 def _test_alone(session: nox.Session, name: str) -> None:
