@@ -23,6 +23,7 @@ ALLOWED: dict[str, frozenset[str]] = {
     "aot-autograd": frozenset({"fx-interface"}),
     "primtorch-decomps": frozenset({"fx-interface"}),
     "inductor-codegen": frozenset({"fx-interface"}),
+    "fxstack-artifact": frozenset(),
     "fxstack": frozenset(BY_NAME) - {"fxstack"},
 }
 """Which siblings a package may need, as docs/architecture.md has it."""

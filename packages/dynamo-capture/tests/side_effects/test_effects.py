@@ -23,3 +23,16 @@ def test_calls_are_told_apart(tx):
     for _ in range(2):
         tx.effects.deferred(print, [], {})
     assert len(tx.effects.log) == 2
+
+
+def test_effects_are_described(tx, read):
+    tx.effects.mutates(read([1], "a"))
+    tx.effects.global_({}, "n")
+    tx.effects.deferred(print, [], {})
+    tx.effects.deferred(repr, [], {}, is_note=True)
+    assert tx.effects.described() == (
+        ("content", "the content of a list changes"),
+        ("global", "the global n is set"),
+        ("call", "print is called"),
+        ("note", "repr is called"),
+    )

@@ -36,6 +36,10 @@ with (
     from fxstack.options import Options, logged_topics
 
 if TYPE_CHECKING:
+    from fxstack.artifacts.compiling import aot_compile
+    from fxstack.artifacts.dynamic_shapes import Dim
+    from fxstack.artifacts.errors import ExportError
+    from fxstack.artifacts.exporting import Exported, export
     from fxstack.checking import CheckWarning
     from fxstack.observing.logs import logging
     from fxstack.observing.record import recording
@@ -43,6 +47,7 @@ if TYPE_CHECKING:
     from fxstack.torch_compile.translation import OptionWarning
     from fxstack.verification import Verification
     from fxstack.verifying import verify
+    from fxstack_artifact import ArtifactError, inspect, load
 else:
     __getattr__, __dir__ = lazy_names(
         __name__,
@@ -54,6 +59,11 @@ else:
             "fxstack.report": ("Explanation", "explain"),
             "fxstack.verification": ("Verification",),
             "fxstack.verifying": ("verify",),
+            "fxstack.artifacts.compiling": ("aot_compile",),
+            "fxstack.artifacts.dynamic_shapes": ("Dim",),
+            "fxstack.artifacts.errors": ("ExportError",),
+            "fxstack.artifacts.exporting": ("Exported", "export"),
+            "fxstack_artifact": ("ArtifactError", "inspect", "load"),
         },
     )
 
@@ -63,14 +73,19 @@ if logged_topics():
     logs.logging(*logged_topics())
 
 __all__ = [
+    "ArtifactError",
     "CheckWarning",
+    "Dim",
     "Explanation",
+    "ExportError",
+    "Exported",
     "OptimizedModule",
     "OptionWarning",
     "Options",
     "Verification",
     "__version__",
     "allow_in_graph",
+    "aot_compile",
     "assume_constant_result",
     "backend",
     "compile",
@@ -79,11 +94,14 @@ __all__ = [
     "error_on_graph_break",
     "explain",
     "explain_recompiles",
+    "export",
     "graph_break",
     "in_place_of_torch_compile",
+    "inspect",
     "is_compiling",
     "list_backends",
     "logging",
+    "load",
     "mark_dynamic",
     "mark_static",
     "patch_options",

@@ -51,6 +51,17 @@ class _Compiled:
     backward: Any | None
 
 
+@dataclass(frozen=True, slots=True)
+class PrimitiveGraphs:
+    """What native code is made of. ``layouts`` are the forward's."""
+
+    plan: JointPlan
+    forward: GraphModule
+    layouts: Layouts
+    backward: GraphModule | None = None
+    backward_layouts: Layouts | None = None
+
+
 def compile_captured(
     graph_module: GraphModule, example_inputs: Sequence[Any], options: Options
 ) -> CompiledGraph:
@@ -113,6 +124,19 @@ def _load_or_compile(
 def _compile(
     graph_module: GraphModule, example_inputs: Sequence[Any], options: Options, store: ArtifactStore
 ) -> _Compiled:
+    traced = primitive_graphs(graph_module, example_inputs, options)
+    forward = _compile_primitive(traced.forward, options, store, traced.layouts)
+    if traced.backward is None:
+        return _Compiled(traced.plan, forward, None)
+    assert traced.backward_layouts is not None
+    backward = _compile_primitive(traced.backward, options, store, traced.backward_layouts)
+    return _Compiled(traced.plan, forward, backward)
+
+
+def primitive_graphs(
+    graph_module: GraphModule, example_inputs: Sequence[Any], options: Options
+) -> PrimitiveGraphs:
+    """A captured graph traced ahead of time and in primitives, with layouts chosen: all but native code."""
     if options.verify:
         fx_interface.verify(graph_module)
     partition = _partitioner(options.activation_budget)
@@ -123,18 +147,16 @@ def _compile(
         partition=partition,
         decompositions=_of_random_numbers(options),
     )
-    one = _primitive(traced.forward, options)
-    layouts = inductor_codegen.choose_layouts(one, saved=traced.backward is not None)
-    forward = _compile_primitive(one, options, store, layouts)
+    forward = _primitive(traced.forward, options)
+    layouts = inductor_codegen.choose_layouts(forward, saved=traced.backward is not None)
     if traced.backward is None:
-        return _Compiled(traced.plan, forward, None)
-    other = _primitive(traced.backward, options)
+        return PrimitiveGraphs(traced.plan, forward, layouts)
+    backward = _primitive(traced.backward, options)
     assert traced.plan.backward is not None
     passed = traced.plan.backward.inputs_from_results()
     given = {mine: layouts.saved[result] for mine, result in passed.items() if result in layouts.saved}
-    backward = _compile_primitive(other, options, store, inductor_codegen.choose_layouts(other, given))
     plan = replace(traced.plan, backward=traced.plan.backward.laid_out(given))
-    return _Compiled(plan, forward, backward)
+    return PrimitiveGraphs(plan, forward, layouts, backward, inductor_codegen.choose_layouts(backward, given))
 
 
 def _of_random_numbers(options: Options) -> Mapping[OpOverload, Callable[..., Any]]:

@@ -129,7 +129,10 @@ def _entry(session: Session, view: FrameView, tx: Trace, code: CodeType, backend
         raise UnsupportedProgramError(
             GUARD_FAILS, f"a guard does not hold for the call it was made from: {failure}"
         )
-    replacement = Replacement(code, guard_set.guards, evaluator, backend.graph_module, backend.report)
+    effects = tx.effects.described()
+    replacement = Replacement(
+        code, guard_set.guards, evaluator, backend.graph_module, backend.report, effects
+    )
     session.report.replacements.append((view.code, replacement))
     return Entry(code, evaluator, replacement)
 

@@ -48,11 +48,11 @@ def warn(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
         raise tx.raises(cls, text)
     tx.outside.warns(tx.wrapping)
     if above > 0:
-        tx.effects.deferred(_WarningAbove(text, cls, _Root(tx), above), [], {})
+        tx.effects.deferred(_WarningAbove(text, cls, _Root(tx), above), [], {}, is_note=True)
         return NONE
     registry = frame.globals.real.setdefault("__warningregistry__", {})
     arguments = (text, cls, frame.code.co_filename, line, module, registry)
-    tx.effects.deferred(_Warning(arguments), [], {})
+    tx.effects.deferred(_Warning(arguments), [], {}, is_note=True)
     return NONE
 
 
@@ -72,7 +72,7 @@ def _is_own(tx: Context, real: Any, value: Value | None) -> bool:
 @handles(_warnings._filters_mutated)  # type: ignore[attr-defined]
 def filters_mutated(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """What ``warnings`` remembers of the filters is out of date: said when they have changed."""
-    tx.effects.deferred(_warnings._filters_mutated, [], {})  # type: ignore[attr-defined]
+    tx.effects.deferred(_warnings._filters_mutated, [], {}, is_note=True)  # type: ignore[attr-defined]
     return NONE
 
 
@@ -154,7 +154,7 @@ def _log(tx: Context, logger: Any, level: int, args: list[Value], kwargs: dict[s
     tx.outside.logs(tx.wrapping, logger.value)
     record = _Record(logger.value, level, tx.constant(args[0]), frames[-depth])
     extra = {"extra": kwargs["extra"]} if "extra" in kwargs else {}
-    tx.effects.deferred(record, args[1:], extra)
+    tx.effects.deferred(record, args[1:], extra, is_note=True)
     return NONE
 
 

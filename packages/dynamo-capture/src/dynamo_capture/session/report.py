@@ -20,13 +20,15 @@ from fx_interface.python_runtime.quick_dataclasses import dataclass
 @dataclass(frozen=True, slots=True)
 class Replacement:
     """Code to run in a frame's place while its guards hold. ``graph`` None: nothing to compile. ``stopped``: the
-    graph break at which it hands over."""
+    graph break at which it hands over. ``effects``: what it does besides running the graph, each as a kind
+    (as in ``Effects.log``) and in words."""
 
     code: CodeType
     guards: tuple[Any, ...]
     evaluator: Any
     graph: GraphModule | None
     stopped: BreakReport | None
+    effects: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(slots=True)

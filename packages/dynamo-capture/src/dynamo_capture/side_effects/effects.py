@@ -40,10 +40,22 @@ class Effects:
         self.touched: list[Any] = []
         self.hooks: list[HookHandle] = []
         self._count = 0
+        self._notes: set[int] = set()
         self._is_drawn_by_another = False
 
     def __bool__(self) -> bool:
         return bool(self.log)
+
+    def described(self) -> tuple[tuple[str, str], ...]:
+        """For people: each entry's kind ("note" for calls that are notes), and what happens, in words."""
+        return tuple(
+            ("note" if self.is_note(key) else str(entry[0]), _described(entry))
+            for key, entry in self.log.items()
+        )
+
+    def is_note(self, key: Any) -> bool:
+        """Whether an entry is a call that leaves nothing to compute with (``deferred``)."""
+        return key[0] == "call" and key[1] in self._notes
 
     def changed(self) -> list[Value]:
         """The existing objects that were changed."""
@@ -144,9 +156,31 @@ class Effects:
         self.hooks.append(handle)
         self.log["hook", id(handle)] = ("hook", handle)
 
-    def deferred(self, function: Any, args: list[Value], kwargs: dict[str, Value]) -> None:
-        """A call whose result is not used and that may as well happen after the graph has run."""
+    def deferred(
+        self, function: Any, args: list[Value], kwargs: dict[str, Value], *, is_note: bool = False
+    ) -> None:
+        """A call whose result is not used and that may as well happen after the graph has run. ``is_note``: nothing is
+        computed with what it does: a message, or what a cache keeps."""
         if self.watching:
             self.touched.append(None)
         self._count += 1
         self.log["call", self._count] = ("call", function, args, kwargs)
+        if is_note:
+            self._notes.add(self._count)
+
+
+def _described(entry: tuple[Any, ...]) -> str:
+    match entry:
+        case ("content", value):
+            return f"the content of a {type(value.real).__name__} changes"
+        case ("attr" | "tensor_attr", owner, name):
+            return f"the attribute {name} of a {type(owner.real).__name__} is set"
+        case ("global", _, name):
+            return f"the global {name} is set"
+        case ("call", function, *_):
+            return f"{getattr(function, '__qualname__', 'a function')} is called"
+        case ("cell", _):
+            return "a variable of an enclosing function is set"
+        case ("hook", _):
+            return "a hook is registered on a tensor"
+    return "an iterator is advanced"

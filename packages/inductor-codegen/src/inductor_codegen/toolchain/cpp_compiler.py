@@ -9,6 +9,7 @@ import platform
 import shlex
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -35,6 +36,7 @@ ENTRY_FLAGS = ("-O1", "-fopenmp")
 LARGE_ENTRY_FLAGS = ("-O0", "-fopenmp")
 _NATIVE = ("-march=native",) if platform.machine() in ("x86_64", "AMD64") else ("-mcpu=native",)
 _WIDE = "-mprefer-vector-width=512"
+_WITH_WIDE_VECTORS = "x86-64-v4"
 _TARGETS = frozenset((*_NATIVE, _WIDE, *_QUICK))
 _ANSWER_SECONDS = 30.0
 """How long a compiler may take to say what it is."""
@@ -62,6 +64,13 @@ class Compiler:
                 processor(),
             )
         )
+
+    def for_level(self, level: str) -> Compiler:
+        """The same, for any processor of a level that the compiler has a name for (``x86-64-v3``), not for ours."""
+        own = frozenset((*_NATIVE, _WIDE))
+        rest = tuple(flag for flag in self.target if flag not in own)
+        wide = (_WIDE,) if level == _WITH_WIDE_VECTORS else ()
+        return replace(self, target=(f"-march={level}", *wide, *rest))
 
 
 @dataclass(frozen=True, slots=True)

@@ -127,9 +127,10 @@ def _after_changes(tx: Context, owner: Const, args: list[Value], kwargs: dict[st
     if done is None or not tx.is_constant(result):
         raise refusal
     if tx.constant(result) is None:
+        is_note = all(map(tx.effects.is_note, done))
         for key in done:
             del tx.effects.log[key]
-        tx.effects.deferred(function, args, kwargs)
+        tx.effects.deferred(function, args, kwargs, is_note=is_note)
         return result
     if done or not _gives(tx, function, source, tx.constant(result)):
         raise refusal

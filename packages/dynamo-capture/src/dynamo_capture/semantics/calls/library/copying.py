@@ -145,7 +145,7 @@ def _copies_by_dict(tx: Context, cls: type) -> bool:
     if any("__slots__" in vars(base) for base in cls.__mro__):
         return False
     if "__slotnames__" not in vars(cls):
-        tx.effects.deferred(copyreg._slotnames, [Const(cls)], {})  # type: ignore[attr-defined]
+        tx.effects.deferred(copyreg._slotnames, [Const(cls)], {}, is_note=True)  # type: ignore[attr-defined]
     return True
 
 

@@ -1,0 +1,7 @@
+"""Runs artifacts of fxstack: ``fxstack_artifact.load("model.fxa")(x)``. Needs torch and nothing else of the stack."""
+
+from fxstack_artifact.__about__ import __version__
+from fxstack_artifact.artifact import Artifact, inspect, load
+from fxstack_artifact.errors import ArtifactError, ContractError
+
+__all__ = ["Artifact", "ArtifactError", "ContractError", "__version__", "inspect", "load"]

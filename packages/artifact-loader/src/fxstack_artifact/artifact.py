@@ -1,0 +1,148 @@
+"""``load`` and ``inspect``: a file is checked, then its constants are mapped and its native objects loaded."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from fxstack_artifact.container.manifest import check_requirements
+from fxstack_artifact.container.reading import Archive, open_archive
+from fxstack_artifact.errors import ArtifactError, unreadable
+
+PROGRAM, WEIGHTS = "program.json", "weights.safetensors"
+"""Entries of the file."""
+
+
+class Artifact:
+    """A loaded artifact: its entry points by name; called itself, it calls the one named ``forward``, or the only one.
+
+    ``target`` is the processor's level that its native objects are for.
+    """
+
+    def __init__(
+        self, entry_points: Mapping[str, Any], target: str, constants: Mapping[str, torch.Tensor]
+    ) -> None:
+        self._entry_points = dict(entry_points)
+        self.target = target
+        self._constants = constants
+        first = next(iter(self._entry_points.values()))
+        self._default = self._entry_points.get("forward", first if len(self._entry_points) == 1 else None)
+
+    @property
+    def entry_points(self) -> tuple[str, ...]:
+        """Their names."""
+        return tuple(self._entry_points)
+
+    def __getitem__(self, name: str) -> Any:
+        """The entry point of that name. ArtifactError FXA202 lists the names if there is none."""
+        found = self._entry_points.get(name)
+        if found is None:
+            raise ArtifactError(
+                "FXA202", f"there is no entry point {name!r}", f"use one of: {', '.join(self._entry_points)}"
+            )
+        return found
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run ``forward``, or the only entry point."""
+        if self._default is None:
+            raise ArtifactError(
+                "FXA202",
+                "there are several entry points",
+                f"use artifact[name]: {', '.join(self._entry_points)}",
+            )
+        return self._default(*args, **kwargs)
+
+    def state_dict(self) -> dict[str, torch.Tensor]:
+        """The parameters and buffers that its graphs compute with, by name; they share memory with them."""
+        return dict(self._constants)
+
+    def __repr__(self) -> str:
+        return f"<Artifact of {', '.join(self._entry_points)} for {self.target}>"
+
+
+def load(path: str | os.PathLike[str], *, copy: bool = False) -> Artifact:
+    """The artifact at ``path``, all of it checked before any of it is used.
+
+    ``copy``: its content is read; otherwise weights stay in the file, which is mapped: whoever changes it then changes
+    them. OSError if the file cannot be opened; ArtifactError (FXA1xx, FXA2xx) if it is refused.
+    """
+    from fxstack_artifact import _native  # an inspection needs no torch functions
+
+    archive = open_archive(path, copy=copy)
+    target = check_requirements(archive.manifest, _native.ENTRY_ABI, torch.__version__, _native.cpu_levels())
+    copies = archive.contents(lambda name: name == PROGRAM or name.endswith(f".{target}.so"))
+    program = _program(copies)
+    try:
+        return _assemble(archive, copies, program, target)
+    except ArtifactError:
+        raise
+    except (AttributeError, LookupError, OverflowError, RuntimeError, TypeError, ValueError) as error:
+        raise unreadable(repr(error)) from error
+
+
+def _assemble(
+    archive: Archive, copies: Mapping[str, bytes], program: Mapping[str, Any], target: str
+) -> Artifact:
+    from fxstack_artifact.program.constants import constants, stored_tensors
+    from fxstack_artifact.program.entry_point import EntryPoint
+
+    described = program["constants"]
+    stored = stored_tensors(archive.buffer, *archive.place(WEIGHTS)) if described else {}
+    made = constants(described, stored, archive.buffer)
+    found = {
+        str(name): EntryPoint(str(name), data, made, copies[data["graph"]["objects"][target]])
+        for name, data in program["entry_points"].items()
+    }
+    if not found:
+        raise unreadable("there is no entry point")
+    return Artifact(
+        found, target, {item["name"]: tensor for item, tensor in zip(described, made, strict=True)}
+    )
+
+
+def _program(copies: Mapping[str, bytes]) -> dict[str, Any]:
+    try:
+        program = json.loads(copies[PROGRAM])
+    except (KeyError, RecursionError, ValueError) as error:
+        raise unreadable(repr(error)) from error
+    if not isinstance(program, dict):
+        raise unreadable("it is no object")
+    return program
+
+
+def inspect(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """What the artifact at ``path`` is, checked and ready for JSON, on any system; nothing of it is loaded.
+
+    ``format``, ``made_by``, ``requires``, ``targets``, ``contents`` (bytes of each), ``entry_points`` (name to
+    ``kind``, ``parameters``, ``inputs``, ``symbols``, ``relations``, ``results``, ``written``,
+    ``operators_through_python``), and ``constants`` (name, dtype, sizes). ArtifactError if the file is refused.
+    """
+    archive = open_archive(path)
+    manifest, program = archive.manifest, _program(archive.contents(lambda name: name == PROGRAM))
+    from fxstack_artifact.program.description import described_entry_point  # reads what running does not need
+
+    try:
+        return {
+            "format": list(manifest.version),
+            "made_by": dict(manifest.made_by),
+            "requires": {
+                "entry_abi": manifest.entry_abi,
+                "torch": manifest.torch,
+                "system": manifest.system,
+            },
+            "targets": list(manifest.targets),
+            "contents": {name: content.size for name, content in manifest.contents.items()},
+            "entry_points": {
+                name: described_entry_point(data) for name, data in program["entry_points"].items()
+            },
+            "constants": [
+                {"name": item["name"], "dtype": item["dtype"], "sizes": item["sizes"]}
+                for item in program["constants"]
+            ],
+        }
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        raise unreadable(repr(error)) from error

@@ -1,0 +1,105 @@
+"""Constants out of safetensors: tensors that lie where the file is mapped.
+
+A constant is ``{"name", "tensor", "dtype", "sizes", "strides"}``: ``tensor`` names what safetensors holds: as
+many elements as lie between its first and its last one, seen by ``sizes`` and ``strides``.
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+import struct
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import torch
+
+from fxstack_artifact.errors import ArtifactError, unreadable
+
+DTYPES: dict[str, torch.dtype] = {
+    "BOOL": torch.bool,
+    "U8": torch.uint8,
+    "I8": torch.int8,
+    "I16": torch.int16,
+    "U16": torch.uint16,
+    "I32": torch.int32,
+    "U32": torch.uint32,
+    "I64": torch.int64,
+    "U64": torch.uint64,
+    "F16": torch.float16,
+    "BF16": torch.bfloat16,
+    "F32": torch.float32,
+    "F64": torch.float64,
+    "C64": torch.complex64,
+    "F8_E4M3": torch.float8_e4m3fn,
+    "F8_E5M2": torch.float8_e5m2,
+}
+"""The names that safetensors has for dtypes."""
+
+
+class Stored(NamedTuple):
+    """A tensor as it lies in the file: elements from ``start`` of the buffer."""
+
+    dtype: torch.dtype
+    start: int
+    elements: int
+
+
+def stored_tensors(buffer: mmap.mmap | bytearray, start: int, size: int) -> dict[str, Stored]:
+    """What a safetensors content at this place of ``buffer`` holds. ArtifactError FXA108 if it is none."""
+    try:
+        (length,) = struct.unpack_from("<Q", buffer, start)
+        if length > size - 8:
+            raise ValueError("its header is longer than it")
+        first = start + 8 + length
+        header = json.loads(bytes(memoryview(buffer)[start + 8 : first]))
+        found = {}
+        for name, item in header.items():
+            if name == "__metadata__":
+                continue
+            dtype, (begin, end) = DTYPES[item["dtype"]], item["data_offsets"]
+            if not 0 <= begin <= end <= size - 8 - length or (end - begin) % dtype.itemsize:
+                raise ValueError(f"{name} lies outside")
+            found[str(name)] = Stored(dtype, first + begin, (end - begin) // dtype.itemsize)
+        return found
+    except (AttributeError, KeyError, RecursionError, TypeError, ValueError, struct.error) as error:
+        raise unreadable(f"its weights are no safetensors ({error!r})") from error
+
+
+def constants(
+    described: Sequence[Mapping[str, Any]], stored: Mapping[str, Stored], buffer: mmap.mmap | bytearray
+) -> list[torch.Tensor]:
+    """The constants of a program, in order."""
+    return [_constant(item, stored, buffer) for item in described]
+
+
+def _constant(
+    item: Mapping[str, Any], stored: Mapping[str, Stored], buffer: mmap.mmap | bytearray
+) -> torch.Tensor:
+    found = stored.get(str(item["tensor"]))
+    if found is None:
+        raise ArtifactError("FXA201", f"the weight {item['name']} is missing")
+    flat = (
+        torch.frombuffer(buffer, dtype=found.dtype, count=found.elements, offset=found.start)
+        if found.elements
+        else torch.empty(0, dtype=found.dtype)
+    )
+    if found.elements and found.start % found.dtype.itemsize:
+        flat = torch.frombuffer(
+            bytearray(memoryview(buffer)[found.start :][: found.elements * found.dtype.itemsize]),
+            dtype=found.dtype,
+        )
+    return shaped(item, flat)
+
+
+def shaped(item: Mapping[str, Any], flat: torch.Tensor) -> torch.Tensor:
+    """``flat`` with the sizes and strides of a constant. ArtifactError FXA201 where it is another one."""
+    sizes, strides = [int(n) for n in item["sizes"]], [int(n) for n in item["strides"]]
+    extent = 0 if 0 in sizes else 1 + sum((n - 1) * s for n, s in zip(sizes, strides, strict=True))
+    if str(flat.dtype) != f"torch.{item['dtype']}" or flat.numel() != extent or min(strides, default=0) < 0:
+        raise ArtifactError(
+            "FXA201",
+            f"the weight {item['name']} is {flat.dtype} of {flat.numel()} elements, "
+            f"the program takes torch.{item['dtype']} of {extent}",
+        )
+    return flat.as_strided(sizes, strides)

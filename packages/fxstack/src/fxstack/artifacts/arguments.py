@@ -1,0 +1,140 @@
+"""The arguments of an export: bound to parameters, taken apart into leaves, and copied; the user's stay as they are."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import field
+from typing import Any
+
+import torch
+from torch import nn
+
+from fx_interface.python_runtime.quick_dataclasses import dataclass
+from fxstack.artifacts.errors import ExportError
+from fxstack_artifact.program.parameters import EITHER, KEYWORD, POSITIONAL
+from fxstack_artifact.program.structure import PLAIN
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter of an entry point, as the loader's ``Parameters`` reads it, and where its value is in a call."""
+
+    name: str
+    kind: str
+    node: Any
+    optional: bool = False
+
+    def to_data(self) -> dict[str, Any]:
+        """JSON data."""
+        data: dict[str, Any] = {"name": self.name, "kind": self.kind, "node": self.node}
+        return {**data, "optional": True} if self.optional else data
+
+
+@dataclass(slots=True)
+class Arguments:
+    """A call of the model on copies. ``leaves`` are the tensors in it, in the order of the parameters, with their
+    ``names``."""
+
+    args: tuple[Any, ...] = ()
+    kwargs: dict[str, Any] = field(default_factory=dict)
+    parameters: list[Parameter] = field(default_factory=list)
+    leaves: list[torch.Tensor] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
+    roots: dict[str, Any] = field(default_factory=dict)
+    """Each parameter's value, by the name of an entry point's parameter."""
+
+
+def bind(model: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Arguments:
+    """The call ``model(*args, **kwargs)``. ExportError FXS502 for an argument that no contract can describe; TypeError
+    where the arguments do not fit the model's signature."""
+    called = model.forward if isinstance(model, nn.Module) else model
+    signature = inspect.signature(called)
+    bound = signature.bind(*args, **kwargs)
+    made = Arguments()
+    passed: list[Any] = []
+    by_position = True
+    for name, parameter in signature.parameters.items():
+        given = bound.arguments.get(name, parameter.empty)
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            passed += [
+                _parameter(made, f"{name}[{i}]", POSITIONAL, value)
+                for i, value in enumerate(() if given is parameter.empty else given)
+            ]
+        elif parameter.kind is parameter.VAR_KEYWORD:
+            for key, value in ({} if given is parameter.empty else given).items():
+                made.kwargs[key] = _parameter(made, key, KEYWORD, value)
+        elif given is parameter.empty:
+            by_position = _default(made, name, parameter, by_position) and by_position
+        elif parameter.kind is parameter.KEYWORD_ONLY or not by_position:
+            made.kwargs[name] = _parameter(made, name, KEYWORD, given)
+        else:
+            kind = POSITIONAL if parameter.kind is parameter.POSITIONAL_ONLY else EITHER
+            passed.append(_parameter(made, name, kind, given))
+    made.args = tuple(passed)
+    return made
+
+
+def _default(made: Arguments, name: str, parameter: inspect.Parameter, by_position: bool) -> bool:
+    """A parameter that was left to its default: it may be passed, if it can be told whether that is the default."""
+    value = parameter.default
+    if not isinstance(value, PLAIN) or (isinstance(value, float) and not math.isfinite(value)):
+        return False
+    is_keyword = parameter.kind is parameter.KEYWORD_ONLY or not by_position
+    kind = KEYWORD if is_keyword else POSITIONAL if parameter.kind is parameter.POSITIONAL_ONLY else EITHER
+    made.parameters.append(Parameter(name, kind, {"const": value}, optional=True))
+    return True
+
+
+def _parameter(made: Arguments, name: str, kind: str, value: Any) -> Any:
+    node, copied = _take(made, name, value)
+    made.parameters.append(Parameter(name, kind, node))
+    made.roots[name] = copied
+    return copied
+
+
+def _take(made: Arguments, name: str, value: Any) -> tuple[Any, Any]:
+    """The node that describes ``value``, and a copy of it."""
+    if isinstance(value, torch.Tensor):
+        return {"leaf": None}, _tensor(made, name, value)
+    if isinstance(value, PLAIN) and not (isinstance(value, float) and not math.isfinite(value)):
+        return {"const": value}, value
+    if type(value) in (tuple, list):
+        parts = [_take(made, f"{name}[{i}]", item) for i, item in enumerate(value)]
+        nodes = [node for node, _ in parts]
+        return {type(value).__name__: nodes}, type(value)(item for _, item in parts)
+    if type(value) is dict and all(isinstance(key, (str, int)) for key in value):
+        items = {key: _take(made, f"{name}[{key!r}]", item) for key, item in value.items()}
+        pairs = [[key, node] for key, (node, _) in items.items()]
+        return {"dict": pairs}, {key: item for key, (_, item) in items.items()}
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        fields = {key: _take(made, f"{name}.{key}", getattr(value, key)) for key in value._fields}
+        named = [f"{type(value).__module__}.{type(value).__qualname__}"]
+        pairs = [[key, node] for key, (node, _) in fields.items()]
+        return {"record": [*named, pairs]}, type(value)(*(item for _, item in fields.values()))
+    raise ExportError(
+        "FXS502",
+        f"the argument {name} is a {type(value).__name__}",
+        action="pass tensors, numbers, strings and None in tuples, lists, dicts and named tuples; wrap the model in "
+        "one that makes other objects of them",
+    )
+
+
+def _tensor(made: Arguments, name: str, value: torch.Tensor) -> torch.Tensor:
+    if type(value) not in (torch.Tensor, nn.Parameter) or value.layout is not torch.strided:
+        raise ExportError(
+            "FXS502",
+            f"the argument {name} is a {type(value).__name__} of layout {value.layout}",
+            action="pass a plain tensor",
+        )
+    if value.is_conj() or value.is_neg():
+        raise ExportError(
+            "FXS502",
+            f"the argument {name} is a lazy conjugate or negative",
+            action="pass .resolve_conj() of it",
+        )
+    copied = torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device=value.device)
+    made.leaves.append(copied.copy_(value.detach()))
+    made.names.append(name)
+    return copied

@@ -1,0 +1,136 @@
+"""``fxstack.aot_compile``: exports become native objects, and a file."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import safetensors.torch
+
+from fxstack.artifacts.archive import write_archive
+from fxstack.artifacts.contract import Contract, contract_of
+from fxstack.artifacts.errors import ExportError
+from fxstack.artifacts.exporting import Exported, export
+from fxstack.artifacts.results import Results
+from fxstack.artifacts.weights import Weights, check_written, names_of
+from fxstack.options import Options
+from fxstack_artifact import _native
+from fxstack_artifact.artifact import PROGRAM, WEIGHTS
+from inductor_codegen import CodegenOptions
+from inductor_codegen.cache import ArtifactStore
+from inductor_codegen.native.ahead_of_time import NativeObject, compile_for_levels
+
+TARGETS = ("x86-64-v4", "x86-64-v3", "x86-64-v2", "x86-64", "armv8-a")
+"""Processor levels that native objects can be made for; those of x86-64 are the psABI's."""
+
+
+def aot_compile(
+    model: Callable[..., Any] | Exported | Mapping[str, Exported],
+    args: Sequence[Any] = (),
+    kwargs: Mapping[str, Any] | None = None,
+    *,
+    path: str | os.PathLike[str],
+    dynamic_shapes: Any = None,
+    target: str | Sequence[str] | None = None,
+    options: Options | Mapping[str, Any] | None = None,
+) -> Path:
+    """Compile ``model`` for arguments like these and write an artifact to ``path``, which is returned.
+
+    ``model``: a module or function, what ``fxstack.export`` returned, or several of these by the names of the entry
+    points (``{"prefill": ..., "decode": ...}``), which share weights. ``dynamic_shapes`` is as for ``export``.
+    ``target``: one of ``x86-64-v2``, ``-v3``, ``-v4`` or several, of which the best is chosen when the file is loaded;
+    None: this processor's. ``fxstack.load`` runs the file.
+
+    ExportError (FXS5xx) if it cannot be exported; MissingCompilerError IND111 and CompilationError (IND11x) if it
+    cannot be compiled; OSError if the file cannot be written.
+    """
+    chosen = Options.make(options)
+    targets = _targets(target)
+    if not isinstance(model, (Exported, Mapping)):
+        model = export(model, args, kwargs, dynamic_shapes=dynamic_shapes, options=options)
+    exports = {"forward": model} if isinstance(model, Exported) else dict(model)
+    weights = Weights()
+    contents: dict[str, bytes] = {}
+    entry_points = {}
+    for number, (name, exported) in enumerate(exports.items()):
+        contract = contract_of(exported)
+        native = _native_object(exported, chosen, targets)
+        objects = {level: f"native/{number}.{level}.so" for level in targets}
+        contents.update({objects[level]: native.libraries[level] for level in targets})
+        entry_points[name] = _entry_point(exported, contract, native, objects, weights)
+    program = {"constants": weights.described, "entry_points": entry_points}
+    text = json.dumps(program, separators=(",", ":"), allow_nan=False).encode()
+    stored = {WEIGHTS: safetensors.torch.save(weights.stored)} if weights.stored else {}
+    place = Path(path)
+    write_archive(place, {PROGRAM: text, **contents, **stored}, targets)
+    return place
+
+
+def _targets(target: str | Sequence[str] | None) -> tuple[str, ...]:
+    """The levels that are meant, the best first."""
+    named = (
+        _native.cpu_levels()[:1] if target is None else [target] if isinstance(target, str) else list(target)
+    )
+    unknown = [name for name in named if name not in TARGETS]
+    if unknown or not named:
+        raise ExportError(
+            "FXS509",
+            f"unknown target {', '.join(unknown) or 'of this processor'}",
+            action=f"use one of {', '.join(TARGETS)}",
+        )
+    return tuple(name for name in TARGETS if name in named)
+
+
+def _native_object(exported: Exported, options: Options, targets: Sequence[str]) -> NativeObject:
+    codegen = CodegenOptions(cache_dir=options.cache_dir, cache=options.cache, compiler=options.compiler)
+    store = ArtifactStore(options.cache_dir) if options.cache and options.cache_dir is not None else None
+    graphs = exported.graphs
+    return compile_for_levels(graphs.forward, targets, codegen, store=store, layouts=graphs.layouts)
+
+
+def _entry_point(
+    exported: Exported,
+    contract: Contract,
+    native: NativeObject,
+    objects: Mapping[str, str],
+    weights: Weights,
+) -> dict[str, Any]:
+    """An entry point as the loader's ``EntryPoint`` reads it."""
+    record, plan = native.record, exported.graphs.plan
+    writes = [(*contract.inputs[m.input_index], m.graph_index) for m in plan.mutated]
+    written = [contract.constants[number] for of, number, _ in writes if of == 1]
+    check_written(written, contract.constants)
+    names = names_of(exported.model)
+    identities = {id(tensor) for tensor in written}
+    results = Results(exported, contract)
+    return {
+        "kind": "inference",
+        "parameters": [parameter.to_data() for parameter in exported.arguments.parameters],
+        "symbols": {"names": contract.names, "sources": list(contract.symbols.values())},
+        "graph": {
+            "objects": dict(objects),
+            "contract": contract.words(record, writes),
+            "constants": [
+                weights.add(tensor, names, written=id(tensor) in identities) for tensor in contract.constants
+            ],
+            "operators": [call.to_data() for call in record.operators],
+            "release_gil": record.release_gil,
+            "scratch_limit": record.scratch_limit,
+        },
+        "results": {"makes": results.makes, "node": results.node},
+        "written": sorted({number for of, number, _ in writes if of == 0}),
+        "shown": {
+            "inputs": [
+                _shown(name, spec)
+                for name, spec in zip(exported.arguments.names, contract.leaves, strict=True)
+            ],
+            "relations": [f"{lhs} {op} {rhs}" for op, lhs, rhs in contract.relations],
+        },
+    }
+
+
+def _shown(name: str, spec: Any) -> str:
+    return f"{name}: anything" if spec is None else f"{name}: {spec}"

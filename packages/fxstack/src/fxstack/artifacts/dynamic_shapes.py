@@ -1,0 +1,117 @@
+"""``dynamic_shapes``: which sizes of the arguments may vary, under which names and between which bounds.
+
+    dynamic_shapes={"x": {0: "batch"}, "mask": {0: "batch", 1: Dim("length", max=512)}}
+
+Sizes with one name are one number in every call, with the bounds of the ``Dim`` of that name, if there is one. A
+container of tensors has a list, tuple or dict of such descriptions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+
+from dynamo_capture import mark_dynamic
+from fx_interface.python_runtime.quick_dataclasses import dataclass
+from fxstack.artifacts.arguments import Arguments
+from fxstack.artifacts.errors import ExportError
+
+SMALLEST = 2
+"""Sizes of 0 and 1 broadcast otherwise and are never part of a range."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dim:
+    """A size that varies: its name and bounds, both included; ``max`` None is unbounded."""
+
+    name: str
+    min: int = SMALLEST
+    max: int | None = None
+
+
+Varying = dict[tuple[int, int], Dim]
+"""By leaf and dimension."""
+
+
+def varying_sizes(arguments: Arguments, dynamic_shapes: Any) -> Varying:
+    """What ``dynamic_shapes`` says, checked against the arguments: by parameter's name, or in the order of parameters.
+
+    ExportError FXS507 where it does not fit.
+    """
+    if dynamic_shapes is None:
+        return {}
+    if not isinstance(dynamic_shapes, Mapping):
+        dynamic_shapes = dict(zip(arguments.roots, dynamic_shapes, strict=False))
+    numbers = {id(leaf): index for index, leaf in enumerate(arguments.leaves)}
+    described: dict[tuple[int, int], Dim | str] = {}
+    for name, shapes in dynamic_shapes.items():
+        if name not in arguments.roots:
+            raise _unfit(f"{name} is not an argument; there are {', '.join(arguments.roots)}")
+        _collect(arguments.roots[name], shapes, str(name), numbers, described)
+    bounds: dict[str, Dim] = {}
+    for dim in described.values():
+        if isinstance(dim, Dim) and bounds.setdefault(dim.name, dim) != dim:
+            raise _unfit(f"{dim.name} has different bounds in different places")
+    found = {
+        place: bounds.get(dim, Dim(dim)) if isinstance(dim, str) else dim for place, dim in described.items()
+    }
+    for (leaf, d), dim in found.items():
+        _check_size(dim, arguments.leaves[leaf].shape[d], f"{arguments.names[leaf]} in dimension {d}")
+    return found
+
+
+def mark(arguments: Arguments, varying: Varying) -> None:
+    """Tell the capture, on the copies of the arguments."""
+    for (leaf, d), dim in varying.items():
+        mark_dynamic(arguments.leaves[leaf], d, min=dim.min, max=dim.max)
+
+
+def _collect(
+    value: Any,
+    described: Any,
+    name: str,
+    numbers: Mapping[int, int],
+    found: dict[tuple[int, int], Dim | str],
+) -> None:
+    if described is None:
+        return
+    if isinstance(value, torch.Tensor):
+        if isinstance(described, Sequence) and not isinstance(described, str):
+            described = {d: dim for d, dim in enumerate(described) if dim is not None}
+        if not isinstance(described, Mapping):
+            raise _unfit(
+                f"{name} is a tensor and needs a mapping from dimensions to names, got {described!r}"
+            )
+        for d, dim in described.items():
+            position = _dimension(value, d, name)
+            if not isinstance(dim, (str, Dim)):
+                raise _unfit(f"a size of {name} is described by {dim!r}; use a name or a fxstack.Dim")
+            found[numbers[id(value)], position] = dim
+    elif (
+        isinstance(value, (tuple, list)) and isinstance(described, Sequence) and len(value) == len(described)
+    ):
+        for i, (item, part) in enumerate(zip(value, described, strict=True)):
+            _collect(item, part, f"{name}[{i}]", numbers, found)
+    elif isinstance(value, dict) and isinstance(described, Mapping) and described.keys() <= value.keys():
+        for key, part in described.items():
+            _collect(value[key], part, f"{name}[{key!r}]", numbers, found)
+    else:
+        raise _unfit(f"{name} is a {type(value).__name__}, and {described!r} does not describe one")
+
+
+def _dimension(value: torch.Tensor, d: Any, name: str) -> int:
+    if not isinstance(d, int) or not -value.dim() <= d < value.dim():
+        raise _unfit(f"{name} has {value.dim()} dimensions, and none is {d!r}")
+    return d % value.dim()
+
+
+def _check_size(dim: Dim, size: int, place: str) -> None:
+    if dim.min < SMALLEST or size < dim.min or (dim.max is not None and size > dim.max):
+        most = "" if dim.max is None else f" and at most {dim.max}"
+        raise _unfit(f"{dim.name} is at least {max(dim.min, SMALLEST)}{most}, and {place} is {size}")
+
+
+def _unfit(what: str) -> ExportError:
+    return ExportError("FXS507", what, action="see fxstack.export for the form of dynamic_shapes")

@@ -1,0 +1,101 @@
+"""Constants of artifacts: named after the model's parameters and buffers, each memory stored once."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import nn
+
+from fxstack.artifacts.errors import ExportError
+
+
+class Weights:
+    """The constants of all entry points of an artifact. ``described`` is what the loader's ``constants`` reads;
+    ``stored`` what safetensors is given, by name."""
+
+    def __init__(self) -> None:
+        self.described: list[dict[str, Any]] = []
+        self.stored: dict[str, torch.Tensor] = {}
+        self._numbers: dict[int, int] = {}
+        self._held: list[torch.Tensor] = []
+        self._by_content: dict[tuple[Any, ...], str] = {}
+
+    def add(self, tensor: torch.Tensor, names: dict[int, str], *, written: bool) -> int:
+        """The number of a constant; ``names`` are those of a model's tensors, by identity. ``written`` ones share their
+        memory with nothing."""
+        known = self._numbers.get(id(tensor))
+        if known is not None:
+            return known
+        number = self._numbers[id(tensor)] = len(self.described)
+        self._held.append(tensor)
+        name = self._unique(names.get(id(tensor), f"constant.{number}"))
+        flat = _in_memory_order(tensor, name)
+        self.described.append(
+            {
+                "name": name,
+                "tensor": name if written else self._same_content(flat, name),
+                "dtype": str(tensor.dtype).removeprefix("torch."),
+                "sizes": list(tensor.shape),
+                "strides": list(tensor.stride()),
+            }
+        )
+        if self.described[-1]["tensor"] == name:
+            self.stored[name] = flat
+        return number
+
+    def _unique(self, name: str) -> str:
+        taken = {item["name"] for item in self.described}
+        while name in taken:
+            name += "_"
+        return name
+
+    def _same_content(self, flat: torch.Tensor, name: str) -> str:
+        """The name under which the same bytes are stored already, or ``name``."""
+        content = flat.reshape(-1).view(torch.uint8).numpy().data if flat.numel() else b""
+        digest = hashlib.sha256(content).digest()
+        key = (flat.dtype, tuple(flat.shape), digest)
+        return self._by_content.setdefault(key, name)
+
+
+def names_of(model: Any) -> dict[int, str]:
+    """The names of a model's parameters and buffers, by identity."""
+    if not isinstance(model, nn.Module):
+        return {}
+    found: dict[int, str] = {}
+    for name, tensor in (*model.named_parameters(), *model.named_buffers()):
+        found.setdefault(id(tensor), name)
+    return found
+
+
+def check_written(written: Sequence[torch.Tensor], constants: Sequence[torch.Tensor]) -> None:
+    """ExportError FXS508 where memory that the graph writes is seen by another constant too."""
+    memory = [tensor.untyped_storage()._cdata for tensor in constants]
+    for tensor in written:
+        if memory.count(tensor.untyped_storage()._cdata) > 1:
+            raise ExportError(
+                "FXS508",
+                "a buffer that the model writes shares memory with another one",
+                action="give it memory of its own (.clone())",
+            )
+
+
+def _in_memory_order(tensor: torch.Tensor, name: str) -> torch.Tensor:
+    """What is stored: the tensor itself if it is contiguous, else its elements in the order of memory."""
+    if type(tensor) not in (torch.Tensor, nn.Parameter) or tensor.layout is not torch.strided:
+        raise ExportError("FXS505", f"{name} is a {type(tensor).__name__} of layout {tensor.layout}")
+    if tensor.device.type != "cpu" or tensor.is_conj() or tensor.is_neg():
+        raise ExportError(
+            "FXS505", f"{name} is on {tensor.device}, or a lazy conjugate; artifacts are for the CPU"
+        )
+    plain = tensor.detach()
+    if plain.is_contiguous():
+        return plain
+    extent = (
+        0
+        if 0 in plain.shape
+        else 1 + sum((n - 1) * s for n, s in zip(plain.shape, plain.stride(), strict=True))
+    )
+    return plain.as_strided((extent,), (1,)).clone()

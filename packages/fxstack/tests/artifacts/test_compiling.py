@@ -1,0 +1,272 @@
+"""A model is written to a file, and the file computes what eager does."""
+
+from __future__ import annotations
+
+import copy
+import random
+import subprocess
+import sys
+from collections import namedtuple
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+import fxstack
+from fxstack_artifact import ArtifactError, ContractError
+
+X = torch.randn(3, 8, generator=torch.Generator().manual_seed(0))
+
+
+def mlp() -> nn.Module:
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(8, 16), nn.GELU(), nn.Linear(16, 4)).eval()
+
+
+def test_a_small_model(tmp_path: Path) -> None:
+    model = mlp()
+    path = fxstack.aot_compile(model, (X,), path=tmp_path / "m.fxa")
+    loaded = fxstack.load(path)
+    with torch.no_grad():
+        torch.testing.assert_close(loaded(X), model(X))
+        torch.testing.assert_close(loaded(input=X), model(X))
+        assert torch.equal(loaded(X), fxstack.compile(model)(X))
+    assert set(loaded.state_dict()) == set(model.state_dict())
+    with pytest.raises(ContractError, match="FXA305"):
+        loaded(X[:2])
+
+
+def test_sizes_vary_within_the_contract(tmp_path: Path) -> None:
+    def f(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return torch.cat([x, y], 1) @ torch.ones(2 * x.shape[1], 2) + x.shape[0]
+
+    shapes = {"x": {0: "batch", 1: fxstack.Dim("width", max=64)}, "y": {0: "batch", 1: "width"}}
+    path = fxstack.aot_compile(f, (X, X + 1), path=tmp_path / "f.fxa", dynamic_shapes=shapes)
+    loaded = fxstack.load(path)
+    for n, m in ((3, 8), (2, 2), (7, 64), (33, 5)):
+        x, y = torch.randn(n, m), torch.randn(n, m)
+        torch.testing.assert_close(loaded(x, y), f(x, y))
+    for x, y, code in (
+        (torch.ones(3, 65), torch.ones(3, 65), "FXA305"),
+        (torch.ones(1, 8), torch.ones(1, 8), "FXA305"),
+        (torch.ones(3, 8), torch.ones(4, 8), "FXA30[57]"),
+        (torch.ones(3, 8), torch.ones(3, 9), "FXA30[57]"),
+    ):
+        with pytest.raises(ContractError, match=code):
+            loaded(x, y)
+
+
+def test_numbers_in_tensors_are_computed_with(tmp_path: Path) -> None:
+    def f(x: torch.Tensor, n: torch.Tensor) -> torch.Tensor:
+        return x * n.tolist()[0]
+
+    loaded = fxstack.load(fxstack.aot_compile(f, (X, torch.tensor([3])), path=tmp_path / "f.fxa"))
+    assert torch.equal(loaded(X, torch.tensor([5])), X * 5)
+
+
+Pair = namedtuple("Pair", "left right")
+
+
+class Buffers(nn.Module):
+    """Results of every kind, a buffer that is written, a weight seen by other strides, and two equal ones."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm = nn.BatchNorm1d(8)
+        self.weight = nn.Parameter(torch.randn(8, 8).T)
+        self.twin = nn.Parameter(self.weight.detach().clone())
+        self.plain = torch.arange(8.0)
+        self.register_buffer("table", torch.randn(1, 8).expand(3, 8))
+
+    def forward(
+        self, x: torch.Tensor, scale: float = 2.0, *, pair: Pair, flag: bool = True
+    ) -> dict[str, Any]:
+        y = self.norm(x) @ self.weight * scale + self.plain + self.table
+        z = y @ self.twin + pair.left[0]
+        return {
+            "y": y,
+            "row": y[0],
+            "pair": Pair(z, z.T),
+            "same": z,
+            "x": x,
+            "w": self.weight,
+            "k": (None, "k", flag),
+        }
+
+
+def test_results_are_eagers(tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    model = Buffers()
+    eager = copy.deepcopy(model)
+    pair = Pair([torch.randn(8)], {"unused": torch.ones(1)})
+    path = fxstack.aot_compile(model, (X,), {"pair": pair}, path=tmp_path / "b.fxa")
+    assert torch.equal(model.norm.running_mean, torch.zeros(8))  # the export ran on copies
+    assert int(model.norm.num_batches_tracked) == 0
+    loaded = fxstack.load(path)
+    with torch.no_grad():
+        for _ in range(3):
+            x = torch.randn(3, 8)
+            got, want = loaded(x, pair=pair), eager(x, pair=pair)
+            assert list(got) == list(want)
+            for name in ("y", "row", "same", "w"):
+                torch.testing.assert_close(got[name], want[name])
+                assert got[name].stride() == want[name].stride()
+            torch.testing.assert_close(got["pair"].left, want["pair"].left)
+            assert got["pair"].right.data_ptr() == got["same"].data_ptr()
+            assert got["row"].data_ptr() == got["y"].data_ptr()
+            assert got["x"] is x
+            assert got["k"] == want["k"]
+    for name, tensor in eager.norm.named_buffers():
+        torch.testing.assert_close(loaded.state_dict()[f"norm.{name}"], tensor)
+    with pytest.raises(ContractError, match=r"FXA311.*scale is 3.0"):
+        loaded(X, 3.0, pair=pair)
+    with pytest.raises(ContractError, match=r"FXA301.*pair is missing"):
+        loaded(X)
+
+
+def test_inputs_are_written(tmp_path: Path) -> None:
+    def step(cache: torch.Tensor, new: torch.Tensor) -> torch.Tensor:
+        cache[1:] = cache[:-1].clone()
+        cache[0] = new
+        return cache.sum(0)
+
+    loaded = fxstack.load(fxstack.aot_compile(step, (X, X[0]), path=tmp_path / "s.fxa"))
+    before = X.clone()
+    ours, eagers = torch.zeros(3, 8), torch.zeros(3, 8)
+    for i in range(4):
+        version = ours._version
+        torch.testing.assert_close(loaded(ours, X[0] + i), step(eagers, X[0] + i))
+        assert torch.equal(ours, eagers)
+        assert ours._version > version
+    assert torch.equal(X, before)
+    with pytest.raises(ContractError, match="FXA309"):
+        loaded(ours, ours[0])
+    assert torch.equal(ours, eagers)
+
+
+def test_entry_points_share_weights(tmp_path: Path) -> None:
+    model = mlp()
+    one = fxstack.export(model, (X,), dynamic_shapes=[{0: "batch"}])
+    other = fxstack.export(model, (X[:1],))
+    path = fxstack.aot_compile({"many": one, "single": other}, path=tmp_path / "m.fxa")
+    loaded = fxstack.load(path)
+    assert loaded.entry_points == ("many", "single")
+    with torch.no_grad():
+        torch.testing.assert_close(loaded["many"](X), model(X))
+        torch.testing.assert_close(loaded["single"](X[:1]), model(X[:1]))
+    assert len(fxstack.inspect(path)["constants"]) == 4
+    with pytest.raises(ArtifactError, match="FXA202"):
+        loaded(X)
+
+
+def test_levels_of_processors(tmp_path: Path) -> None:
+    from fxstack_artifact import _native
+
+    level = next((name for name in _native.cpu_levels() if name.endswith("v2")), None)
+    if level is None:
+        pytest.skip("no processor of x86-64-v2")
+    path = fxstack.aot_compile(mlp(), (X,), path=tmp_path / "m.fxa", target=[level, _native.cpu_levels()[0]])
+    found = fxstack.inspect(path)
+    assert found["targets"] == list(dict.fromkeys([_native.cpu_levels()[0], level]))
+    assert fxstack.load(path).target == _native.cpu_levels()[0]
+    low = fxstack.aot_compile(mlp(), (X,), path=tmp_path / "low.fxa", target=level)
+    with torch.no_grad():
+        torch.testing.assert_close(fxstack.load(low)(X), mlp()(X))
+    with pytest.raises(fxstack.ExportError, match="FXS509"):
+        fxstack.aot_compile(mlp(), (X,), path=tmp_path / "m.fxa", target="i386")
+
+
+STACK = (
+    "fxstack",
+    "fx_interface",
+    "fx_guards",
+    "dynamo_capture",
+    "aot_autograd",
+    "primtorch_decomps",
+    "inductor_codegen",
+    "triton",
+)
+_ALONE = """
+import sys
+
+class Barred:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {stack!r}:
+            raise ImportError(f"{{name}} is not installed here")
+
+sys.meta_path.insert(0, Barred())
+import os
+os.environ["PATH"] = ""
+import torch, fxstack_artifact
+x = torch.load({inputs!r})
+torch.save(fxstack_artifact.load({path!r})(x), {outputs!r})
+print(*sys.modules)
+"""
+
+
+def test_torch_and_the_loader_suffice(tmp_path: Path) -> None:
+    model = mlp()
+    path = fxstack.aot_compile(model, (X,), path=tmp_path / "m.fxa")
+    torch.save(X, tmp_path / "x.pt")
+    code = _ALONE.format(
+        stack=STACK, inputs=str(tmp_path / "x.pt"), outputs=str(tmp_path / "y.pt"), path=str(path)
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert not {name.partition(".")[0] for name in done.stdout.split()} & set(STACK)
+    assert "torch._dynamo" not in done.stdout.split()
+    with torch.no_grad():
+        torch.testing.assert_close(torch.load(tmp_path / "y.pt"), model(X))
+
+
+def test_changed_files_are_refused(tmp_path: Path) -> None:
+    """1,000 random changes of a file: bits, bytes, runs, cuts, additions and moves."""
+    model = mlp()
+    good = fxstack.aot_compile(model, (X,), path=tmp_path / "m.fxa").read_bytes()
+    path = tmp_path / "changed.fxa"
+    with torch.no_grad():
+        want = fxstack.load(tmp_path / "m.fxa")(X)
+    draw = random.Random(0)
+    refused: dict[str, int] = {}
+    for _ in range(1000):
+        changed = mutated(good, draw)
+        path.write_bytes(changed)
+        try:
+            got = fxstack.load(path)(X)
+        except ArtifactError as error:
+            refused[error.code] = refused.get(error.code, 0) + 1
+        else:
+            assert changed == good
+            assert torch.equal(got, want)
+    assert sum(refused.values()) > 990
+    assert set(refused) <= {"FXA101", "FXA102", "FXA103"}
+    assert min(refused.get("FXA102", 0), refused.get("FXA103", 0)) > 50
+
+
+def mutated(data: bytes, draw: random.Random) -> bytes:
+    """Another file, most likely."""
+    made = bytearray(data)
+    at = draw.randrange(len(data))
+    near = draw.choice((draw.randrange(200), len(data) - 1 - draw.randrange(400), at))
+    length = draw.randrange(1, 64)
+    match draw.randrange(8):
+        case 0:
+            made[near] ^= 1 << draw.randrange(8)
+        case 1:
+            made[near] = draw.randrange(256)
+        case 2:
+            made[near : near + length] = draw.randbytes(length)
+        case 3:
+            del made[at:]
+        case 4:
+            del made[near : near + length]
+        case 5:
+            made[near:near] = draw.randbytes(length)
+        case 6:
+            made += draw.randbytes(length)
+        case 7:
+            other = draw.randrange(len(data))
+            made[near : near + length] = made[other : other + length]
+    return bytes(made)
