@@ -67,6 +67,21 @@ def test_objects_must_not_change() -> None:
     refused("FXS504", collects, X)
 
 
+def test_what_is_set_and_set_back_is_no_change() -> None:
+    class Flag(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.running = False
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            self.running = True
+            y = x + self.running
+            self.running = False
+            return y
+
+    fxstack.export(Flag(), (X,))
+
+
 def test_calls_that_are_left_out_are_told() -> None:
     def f(x: torch.Tensor) -> torch.Tensor:
         warnings.warn("computing", stacklevel=2)

@@ -99,8 +99,12 @@ class Effects(Protocol[V]):
     def cell(self, cell: Any) -> None:
         """A closure cell that existed gets another content."""
 
-    def deferred(self, function: Any, args: list[V], kwargs: dict[str, V]) -> None:
-        """A call whose result is not used and that may as well happen after the graph has run."""
+    def deferred(self, function: Any, args: list[V], kwargs: dict[str, V], *, is_note: bool = False) -> None:
+        """A call whose result is not used and that may as well happen after the graph has run. ``is_note``: nothing is
+        computed with what it does."""
+
+    def is_note(self, key: Any) -> bool:
+        """Whether an entry of the log is such a call."""
 
     def drawn_by_another(self) -> AbstractContextManager[None]:
         """What is drawn from inside, the object that draws will draw itself when it is called."""

@@ -10,6 +10,7 @@ from dynamo_capture.foundation.break_kinds import DEFINITION_CHANGED, HOOKED_TEN
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.side_effects.attribute_dicts import AttributeDicts
 from dynamo_capture.values.base import Value
+from dynamo_capture.values.constant import Const
 from dynamo_capture.values.containers.mapping import DictValue
 from dynamo_capture.values.containers.sequences import ListValue
 from dynamo_capture.values.containers.sets import SetValue
@@ -47,10 +48,14 @@ class Effects:
         return bool(self.log)
 
     def described(self) -> tuple[tuple[str, str], ...]:
-        """For people: each entry's kind ("note" for calls that are notes), and what happens, in words."""
+        """For people, before the replay: each entry's kind ("note" for calls that are notes), and what happens.
+
+        Attributes that are set to what they are have changed nothing.
+        """
         return tuple(
             ("note" if self.is_note(key) else str(entry[0]), _described(entry))
             for key, entry in self.log.items()
+            if not _leaves_as_it_was(entry)
         )
 
     def is_note(self, key: Any) -> bool:
@@ -184,3 +189,17 @@ def _described(entry: tuple[Any, ...]) -> str:
         case ("hook", _):
             return "a hook is registered on a tensor"
     return "an iterator is advanced"
+
+
+def _leaves_as_it_was(entry: tuple[Any, ...]) -> bool:
+    match entry:
+        case ("attr", ObjectValue(real=real) as owner, name):
+            value = owner.attrs.get(name)
+            if not isinstance(value, Const):
+                return False
+            try:
+                held = object.__getattribute__(real, "__dict__")
+            except AttributeError:
+                return False
+            return type(held) is dict and name in held and held[name] is value.value
+    return False

@@ -155,9 +155,9 @@ def _symbols(exported: Exported, contract: Contract, leaves: Mapping[int, int]) 
         chosen = exported.varying.get((number, dim))
         contract.names.append(atom.name if chosen is None else chosen.name)
     for (number, dim), chosen in exported.varying.items():
-        atom = places.get((number, dim))
-        guard = None if atom is None else _fixing(env, atom)
-        if atom is None or guard is not None:
+        found = places.get((number, dim))
+        guard = None if found is None else _fixing(env, found)
+        if found is None or guard is not None:
             raise ExportError(
                 "FXS506",
                 f"{chosen.name} (dimension {dim} of {arguments.names[number]}) is fixed to "
