@@ -37,8 +37,15 @@ PURE_MODULES: set[str] = {
 """Modules whose functions are all pure."""
 
 
-def handles(*functions: Any) -> Callable[[H], H]:
-    """Declare what calling ``functions`` means; declaring one twice is an error that names both."""
+LEAST: dict[Any, int] = {}
+"""How many arguments a function needs at least that has no signature to say so."""
+
+
+def handles(*functions: Any, least: int = 0) -> Callable[[H], H]:
+    """Declare what calling ``functions`` means; declaring one twice is an error that names both. They need ``least``
+    arguments."""
+    if least:
+        LEAST.update(dict.fromkeys(functions, least))
     return declaring(HANDLERS, *functions)
 
 

@@ -50,7 +50,7 @@ from dynamo_capture.semantics.calls.unbound import call_unbound
 from dynamo_capture.semantics.leaf_functions import is_leaf_function, is_tensor_method, is_torch_builtin
 from dynamo_capture.semantics.modes.contexts import ContextValue
 from dynamo_capture.semantics.modes.torch_function_modes import is_asked_about, looks_for_modes
-from dynamo_capture.semantics.registry import HANDLERS, PURE
+from dynamo_capture.semantics.registry import HANDLERS, LEAST, PURE
 from dynamo_capture.semantics.tensor_subclasses import overrides
 from dynamo_capture.session.controls import (
     disallowed_reason,
@@ -116,13 +116,9 @@ def _handler(tx: Context, owner: Const, args: Args, kwargs: Kwargs) -> Value | N
     if kwargs:
         refuse_names(tx, function, args, kwargs)
         args, kwargs = by_position(function, args, kwargs)
-    if takes(function, len(args), tuple(kwargs)):
-        try:
-            return handler(tx, args, kwargs)
-        except IndexError:
-            if len(args) > 1:
-                raise
-    raise not_taken(owner)
+    if len(args) < LEAST.get(function, 0) or not takes(function, len(args), tuple(kwargs)):
+        raise not_taken(owner)
+    return handler(tx, args, kwargs)
 
 
 def _numpy(tx: Context, owner: Const, args: Args, kwargs: Kwargs) -> Value | None:

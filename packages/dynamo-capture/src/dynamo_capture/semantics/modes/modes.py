@@ -75,10 +75,10 @@ def _set_switch(setter: Callable[..., Any]) -> Any:
 
 
 for _setter in SWITCHES:
-    handles(_setter)(_set_switch(_setter))
+    handles(_setter, least=1)(_set_switch(_setter))
 
 
-@handles(torch._C._autograd._saved_tensors_hooks_disable)
+@handles(torch._C._autograd._saved_tensors_hooks_disable, least=1)
 def refuse_saved_tensors_hooks(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     turn(tx, set_saved_tensors_hooks_refusal, tx.constant(args[0]))
     return NONE

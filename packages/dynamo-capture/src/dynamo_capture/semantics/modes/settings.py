@@ -69,7 +69,7 @@ def _sets(setter: Callable[..., Any], reader: Callable[..., Any]) -> Any:
 for _name, _reader in _READ_ONLY.items():
     if hasattr(torch._C, _name) and hasattr(torch._C, _reader):
         _setter, _getter = getattr(torch._C, _name), getattr(torch._C, _reader)
-        handles(_setter)(_sets(_setter, _getter))
+        handles(_setter, least=1)(_sets(_setter, _getter))
         handles(_getter)(_reads(_getter))
 
 for _getter in dict.fromkeys(SWITCHES.values()):

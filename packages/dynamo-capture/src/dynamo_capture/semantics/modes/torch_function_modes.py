@@ -156,7 +156,7 @@ def _check_is_mode(mode: Value) -> None:
         raise GraphBreak(OTHER_INTERPRETER, f"{mode.describe()} is entered as a TorchFunctionMode")
 
 
-@handles(torch._C._push_on_torch_function_stack)
+@handles(torch._C._push_on_torch_function_stack, least=1)
 def push(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     mode, modes = tx.force(args[0]), tx.tensors.modes
     apart = tx.policy.modes_apart
@@ -187,7 +187,7 @@ def depth(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return Const(torch._C._len_torch_function_stack() + len(tx.tensors.modes.active))
 
 
-@handles(torch._C._get_function_stack_at)
+@handles(torch._C._get_function_stack_at, least=1)
 def mode_at(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     place: int = tx.constant(args[0]) - torch._C._len_torch_function_stack()
     active: list[Value] = tx.tensors.modes.active

@@ -18,7 +18,6 @@ from dynamo_capture.foundation.break_kinds import (
     CONTENT_DECIDES,
     DESCRIPTOR,
     GRADIENT_ASKED,
-    NOT_IN_PYTHON,
     TENSOR_MEMORY,
     UNTRACEABLE,
 )
@@ -180,12 +179,7 @@ class Operations(Outcomes):
         if special is not None:
             if args or kwargs or name.startswith("__"):
                 refused.check_arguments(self._tx, owner, name, args, kwargs)
-            try:
-                answer = special(self._tx, owner, args, kwargs)
-            except IndexError:  # of an argument that is missing
-                raise GraphBreak(
-                    NOT_IN_PYTHON, f"{name}() of a tensor gets arguments that it does not take"
-                ) from None
+            answer = special(self._tx, owner, args, kwargs)
             if answer is not None:
                 return answer
         if owner.attrs is not None and name in owner.attrs:

@@ -284,7 +284,7 @@ def _float_dtype(wanted: Any) -> torch.dtype | None:
     return {"float32": torch.float32, "float64": torch.float64}.get(name) if wanted is not None else None
 
 
-@handles(torch.from_numpy)
+@handles(torch.from_numpy, least=1)
 def from_numpy(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     if not isinstance(args[0], ArrayValue) or args[0].is_number:
         raise GraphBreak(UNKNOWN_ARGUMENT, f"torch.from_numpy() of {args[0].describe()}")

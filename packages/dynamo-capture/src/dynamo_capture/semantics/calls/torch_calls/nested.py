@@ -53,7 +53,7 @@ def view(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return made
 
 
-@handles(torch._nested_get_values)
+@handles(torch._nested_get_values, least=1)
 def rows(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """The rows that a nested tensor is a view of."""
     owner = tx.force(args[0])

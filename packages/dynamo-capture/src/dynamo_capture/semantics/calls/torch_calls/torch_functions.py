@@ -111,7 +111,7 @@ def is_tensor(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value
     return Const(isinstance).call(tx, [args[0], Const(torch.Tensor)], {})
 
 
-@handles(torch.numel)
+@handles(torch.numel, least=1)
 def numel(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     if len(args) == 1 and not isinstance(args[0], TensorValue):
         return tx.tensors.call_function(torch.numel, args, kwargs)
