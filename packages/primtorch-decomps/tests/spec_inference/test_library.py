@@ -158,3 +158,22 @@ loaded = [m for m in set(sys.modules) - before if m.startswith(names)]
 assert not loaded, loaded
 """
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_mistake_of_a_rule_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    """The kernel answers where a rule fails, but the rule's mistake does not vanish; the program's is the kernel's."""
+
+    def broken(x: TensorSpec, *_: Any, env: ShapeEnv) -> TensorSpec:
+        return (x,)[1]
+
+    mine = Library(OperatorTable({}), OperatorTable({ATEN.sin.default: broken, ATEN.t.default: broken}))
+    spec = spec_of(torch.ones(2, 3))
+    assert mine.infer(ATEN.sin.default, (spec,), {}, ShapeEnv()) == spec
+    (record,) = caplog.records
+    assert record.levelname == "ERROR"
+    assert "aten.sin.default" in record.getMessage()
+    assert record.exc_info is not None
+    assert record.exc_info[0] is IndexError
+    with pytest.raises(RuntimeError, match="expects a tensor with <= 2 dimensions"):
+        mine.infer(ATEN.t.default, (spec_of(torch.ones(2, 3, 4)),), {}, ShapeEnv())
+    assert len(caplog.records) == 1

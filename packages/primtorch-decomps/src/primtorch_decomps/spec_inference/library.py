@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -28,8 +29,11 @@ _LIMIT = 100_000
 _PLAIN = frozenset({int, float, bool, str, type(None), Expr, torch.dtype, torch.device, torch.memory_format})
 """Types of arguments that are neither tensors, nor complex, nor hold any."""
 
-_UNCOVERED = (RuleMismatchError, TypeError, ValueError, IndexError, KeyError)
-"""What a rule raises for arguments that it does not cover; the operator's own kernel is then asked."""
+_MISTAKES = (TypeError, ValueError, IndexError, KeyError)
+"""What a rule raises without meaning to. The operator's own kernel is then asked, which refuses what the program got
+wrong. Where it does not refuse, the mistake is the rule's, and is logged."""
+
+_log = logging.getLogger(__name__)
 
 
 class Library:
@@ -88,17 +92,26 @@ class Library:
     ) -> ValueSpec:
         try:
             found = self.infer_by_rule(op, args, kwargs, env)
-        except _UNCOVERED:
+        except RuleMismatchError:
             found = NotImplemented
+        except _MISTAKES as error:
+            spec = self._infer_without_rule(op, args, kwargs, env)
+            _log.error("the rule of %s fails for arguments that it takes", op, exc_info=error)
+            return spec
         if found is NotImplemented:
-            if is_collective(op):
-                return infer_collective(op, args, kwargs, env)
-            if is_foreign(op):
-                return infer_by_fake(op, args, kwargs, env, self.infer)
-            return run_for_spec(op, args, kwargs, env)
+            return self._infer_without_rule(op, args, kwargs, env)
         if op in self.decompositions or self._kernels.asks_about(op):
             self._kernels.check(op, args, kwargs, env)
         return found  # type: ignore[no-any-return]
+
+    def _infer_without_rule(
+        self, op: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any], env: ShapeEnv
+    ) -> ValueSpec:
+        if is_collective(op):
+            return infer_collective(op, args, kwargs, env)
+        if is_foreign(op):
+            return infer_by_fake(op, args, kwargs, env, self.infer)
+        return run_for_spec(op, args, kwargs, env)
 
     def infer_by_rule(
         self, op: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any], env: ShapeEnv
