@@ -35,11 +35,11 @@ from dynamo_capture.frames.generator_values import GeneratorValue
 from dynamo_capture.frames.left_functions import left_loop
 from dynamo_capture.graph.graph_builder import GraphInput
 from dynamo_capture.hook.frame_hook import RegionFunction
-from dynamo_capture.runtime import replacement_calls
+from dynamo_capture.runtime import made_tensors, replacement_calls
 from dynamo_capture.semantics.modes.modes import Block, Switches
 from dynamo_capture.semantics.random_numbers.drawing import Draw
 from dynamo_capture.semantics.random_numbers.python_generator import MODULE_GENERATOR
-from dynamo_capture.sources.sources import NUMBERS, ComputedSource, computing
+from dynamo_capture.sources.sources import NUMBERS, ComputedSource, PlainTensorSource, computing
 from dynamo_capture.trace import Trace
 from dynamo_capture.values import CellValue, Value
 from fx_interface.source import (
@@ -211,6 +211,7 @@ class Assembly:
             to.store(EXISTING)
         if compiled is None:
             return
+        self._follow(to, inputs, cells)
         frame = self._frame
         protected = (
             second_run(
@@ -295,6 +296,19 @@ class Assembly:
         self._fetch(list(leaves), cells)
         self._emitter.call_function_ex()
         to.store(NUMBERS.name)
+
+    def _follow(self, to: Reconstruction, inputs: list[GraphInput], cells: set[str]) -> None:
+        """Tell autograd what the program has told it of tensors before it used them: of the tensor itself, not of the
+        plain view of it that the graph takes."""
+        told = {
+            item.source.parent if isinstance(item.source, PlainTensorSource) else item.source: item.followed
+            for item in inputs
+            if item.followed is not None
+        }
+        if told:
+            follow = functools.partial(made_tensors.follow_all, tuple(told.values()))
+            to.call(follow, functools.partial(self._fetch, list(told), cells))
+            self._emitter.pop_top()
 
     def _push_results(self, compiled: Any, inputs: list[GraphInput], cells: set[str]) -> None:
         """Call the graph."""

@@ -44,13 +44,15 @@ class WrittenTensor(Protocol):
 
 @dataclass(slots=True, eq=False)
 class GraphInput:
-    """One placeholder: where its value is read, and its value in this call."""
+    """One placeholder: where its value is read, and its value in this call. ``followed``: whether the program has told
+    autograd to follow it before the graph uses it, which is done before the graph runs."""
 
     node: Node
     kind: InputKind
     spec: ValueSpec
     source: Source
     example: Any
+    followed: bool | None = None
 
 
 class GraphOutput:

@@ -30,6 +30,12 @@ def follow(tensor: torch.Tensor, followed: bool) -> None:
         tensor.requires_grad_(followed)
 
 
+def follow_all(followed: tuple[bool, ...], tensors: tuple[torch.Tensor, ...]) -> None:
+    """``follow`` each tensor, or not."""
+    for tensor, each in zip(tensors, followed, strict=True):
+        follow(tensor, each)
+
+
 def new_parameter(tensor: torch.Tensor, requires_grad: bool) -> torch.nn.Parameter:
     """A parameter in the memory of a tensor."""
     return torch.nn.Parameter(tensor, requires_grad)

@@ -269,18 +269,6 @@ class PlainTensorSource(DerivedSource):
             return torch.Tensor.as_subclass(value, torch.Tensor)
 
 
-@dataclass(frozen=True, slots=True)
-class FollowedTensorSource(DerivedSource):
-    """A tensor that the program has told autograd to follow, or not to, before the graph uses it."""
-
-    form = "{0.parent}.requires_grad_({0.followed})"
-    followed: bool
-
-    def step(self, value: Any) -> Any:
-        with torch._C.DisableTorchFunction():  # the program's class has been asked
-            return value.requires_grad_(self.followed)
-
-
 class _History(torch.autograd.Function):
     """A tensor of the same form without content: gradients of it are gradients of the argument."""
 

@@ -19,7 +19,7 @@ from dynamo_capture.semantics.numbers import floats
 from dynamo_capture.semantics.tensors.arguments import positions
 from dynamo_capture.semantics.tensors.content import data_numbers
 from dynamo_capture.semantics.tensors.content.places import storage_offset
-from dynamo_capture.sources.sources import AnswerSource, FollowedTensorSource, PlainTensorSource
+from dynamo_capture.sources.sources import AnswerSource
 from dynamo_capture.tables import declaring
 from dynamo_capture.values import (
     FALSE,
@@ -33,7 +33,6 @@ from dynamo_capture.values import (
     size_value,
 )
 from dynamo_capture.values.base import Context
-from fx_interface.source import Source
 from fx_interface.tensor_spec import SPEC_KEY, is_differentiable, with_grad
 
 Method = Callable[["Context", TensorValue, list[Value], dict[str, Value]], "Value | None"]
@@ -171,19 +170,12 @@ def _requires_grad(
     declared = next((item for item in tx.output.inputs if item.node is owner.node), None)
     if declared is None or owner.node.users or not meta.is_leaf or not is_differentiable(meta.spec.dtype):
         raise GraphBreak(AUTOGRAD_STATE, "`requires_grad` of a tensor changes after the graph has used it")
-    declared.source = _followed(declared.source, wanted)
+    declared.followed = wanted
     declared.spec = owner.node.meta[SPEC_KEY] = with_grad(meta.spec, wanted)
     declared.example = declared.example.detach().requires_grad_(wanted)
     tx.tensors.becomes(owner, TensorMeta.of(meta.spec, wanted, True, meta.cls, meta.is_inference))
     tx.effects.deferred(made_tensors.follow, [owner, Const(wanted)], {})
     return owner
-
-
-def _followed(source: Source, wanted: bool) -> Source:
-    """It is the tensor itself that is followed, not the plain view of it that the graph takes."""
-    if isinstance(source, PlainTensorSource):
-        return PlainTensorSource(FollowedTensorSource(source.parent, wanted))
-    return FollowedTensorSource(source, wanted)
 
 
 @method("detach_")
