@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
+import types
 import warnings
-from typing import Any
 
 from dynamo_capture.foundation.errors import UserRaise
 from dynamo_capture.frames.frame import Frame, Yield
@@ -31,6 +31,7 @@ class GeneratorValue(IteratorValue):
     """A generator: a frame that is suspended between its items."""
 
     __slots__ = ("finished", "frame", "remade", "running", "started")
+    python_class = types.GeneratorType
 
     def __init__(self, frame: Frame) -> None:
         self.frame = frame
@@ -38,9 +39,6 @@ class GeneratorValue(IteratorValue):
         self.finished = False
         self.running = False
         self.remade: list[Value] | None = None
-
-    def python_type(self) -> type:
-        return type(_a_generator())
 
     @property
     def ends_by_itself(self) -> bool:
@@ -223,7 +221,3 @@ def _thrown(tx: Context, args: list[Value]) -> Value:
         text = f"exceptions must be classes or instances deriving from BaseException, not {name}"
         raise tx.raises(TypeError, text)
     return first
-
-
-def _a_generator() -> Any:
-    yield None

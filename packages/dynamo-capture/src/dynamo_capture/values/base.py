@@ -47,6 +47,8 @@ class Value:
     """Base of all values. ``source`` says where an existing object is read, None for what the trace made."""
 
     __slots__ = ()
+    python_class: ClassVar[type]
+    """``type(x)``, where it is the same for all values of the class."""
     source: Source | None = None
     is_mutable: ClassVar[bool] = False
     """Whether two paths to such an object could turn out to lead to one."""
@@ -81,7 +83,7 @@ class Value:
 
     def python_type(self) -> type:
         """The class that ``type(x)`` gives."""
-        raise NotImplementedError(type(self).__name__)
+        return self.python_class
 
     def class_name(self, tx: Context) -> str:
         """The name of the class, as an exception tells it: another class is another version."""
@@ -232,8 +234,11 @@ class Value:
         return tx.constant(self)
 
     def truth(self, tx: Context) -> bool:
-        """``bool(x)``."""
-        raise self.unsupported("testing the truth")
+        """``bool(x)``: an object is true unless its class says what it is."""
+        cls = self.python_type()
+        if hasattr(cls, "__bool__") or hasattr(cls, "__len__"):
+            raise self.unsupported("testing the truth")
+        return True
 
     def iterate(self, tx: Context) -> IteratorValue:
         """``iter(x)``."""
@@ -375,10 +380,6 @@ class Lazy(Value):
 
     def frozen(self, tx: Context, tensors: list[Any]) -> Any:
         return tx.force(self).frozen(tx, tensors)
-
-    def class_name(self, tx: Context) -> str:
-        """The name of the class, as an exception tells it: another class is another version."""
-        return message_name(self.python_type())
 
     @property
     def is_existing(self) -> bool:

@@ -231,13 +231,11 @@ class RangeIterator(IteratorValue):
     """Over a known range, which may be too long to be listed."""
 
     __slots__ = ("position", "range")
+    python_class = type(iter(range(0)))
 
     def __init__(self, items: range) -> None:
         self.range = items
         self.position = 0
-
-    def python_type(self) -> type:
-        return type(iter(range(0)))
 
     def children(self, tx: Context) -> list[Value]:
         return []

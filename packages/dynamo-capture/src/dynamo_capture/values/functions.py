@@ -20,14 +20,12 @@ class CellValue(Value):
     """A closure cell. ``content`` None: empty. ``real``: the cell that existed before, whose change is an effect."""
 
     __slots__ = ("content", "real", "source")
+    python_class = types.CellType
 
     def __init__(self, content: Value | None = None, real: Any = None, source: Source | None = None) -> None:
         self.content = content
         self.real = real
         self.source = source
-
-    def python_type(self) -> type:
-        return types.CellType
 
     def children(self, tx: Context) -> list[Value]:
         return [] if self.content is None else [self.content]
@@ -61,6 +59,7 @@ class FunctionValue(Value):
         "qualname",
         "source",
     )
+    python_class = types.FunctionType
 
     def __init__(self, code: types.CodeType, scope: Namespace[Value]) -> None:
         self.code = code
@@ -83,18 +82,12 @@ class FunctionValue(Value):
             return self.given_kwdefaults
         return {key: value for key, (_, value) in self.kwdefaults_dict.entries.items()}
 
-    def python_type(self) -> type:
-        return types.FunctionType
-
     def children(self, tx: Context) -> list[Value]:
         keyword = self.kwdefaults.values() if self.kwdefaults_dict is None else [self.kwdefaults_dict]
         return [*self.defaults, *keyword, *self.closure, *self.attrs.values()]
 
     def call(self, tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
         return tx.inliner.call_function(self, args, kwargs)
-
-    def truth(self, tx: Context) -> bool:
-        return True
 
     def own_attribute(self, tx: Context, name: str) -> Value | None:
         return tx.attributes.of_new_function(self, name)
@@ -160,9 +153,6 @@ class MethodValue(Value):
     def call(self, tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
         return self.function.call(tx, [self.receiver, *args], kwargs)
 
-    def truth(self, tx: Context) -> bool:
-        return True
-
     def get_attr(self, tx: Context, name: str) -> Value:
         """What the class of methods does not have, the function may."""
         if self.python_type() is not types.MethodType:
@@ -219,9 +209,6 @@ class BuiltinMethod(Value):
     def call(self, tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
         return self.receiver.call_method(tx, self.name, args, kwargs)
 
-    def truth(self, tx: Context) -> bool:
-        return True
-
     def own_attribute(self, tx: Context, name: str) -> Value | None:
         if name == "__self__":
             return self.receiver
@@ -235,13 +222,11 @@ class SuperValue(Value):
     """``super(cls, receiver)``."""
 
     __slots__ = ("cls", "receiver")
+    python_class = super
 
     def __init__(self, cls: type, receiver: Value) -> None:
         self.cls = cls
         self.receiver = receiver
-
-    def python_type(self) -> type:
-        return super
 
     def children(self, tx: Context) -> list[Value]:
         return [self.receiver]
@@ -281,6 +266,3 @@ class DescriptorValue(Value):
         if self.kind is staticmethod:
             return self.arguments[0].call(tx, args, kwargs)
         return super().call(tx, args, kwargs)
-
-    def truth(self, tx: Context) -> bool:
-        return True

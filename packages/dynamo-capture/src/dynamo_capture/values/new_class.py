@@ -34,15 +34,13 @@ class NewType(Value):
     made are in ``sample`` as others with the same code, which ``Tracing.new_class`` leads back to them."""
 
     __slots__ = ("bases", "entries", "name", "sample")
+    python_class = type
 
     def __init__(self, sample: type, name: str, bases: list[Value], entries: dict[str, Value]) -> None:
         self.sample = sample
         self.name = name
         self.bases = bases
         self.entries = entries
-
-    def python_type(self) -> type:
-        return type
 
     def children(self, tx: Context) -> list[Value]:
         return [*self.bases, *self.entries.values()]

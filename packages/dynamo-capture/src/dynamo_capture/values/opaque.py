@@ -46,9 +46,6 @@ class WeakReference(OpaqueValue):
         assert self.source is not None
         return tx.wrap(self.real(), ReferentSource(self.source))
 
-    def truth(self, tx: Context) -> bool:
-        return True
-
     def own_key(self, tx: Context) -> Any:
         return _referent_key(tx, self, self.real())
 
@@ -98,12 +95,10 @@ class NewReference(Value):
     tensor that the trace computes."""
 
     __slots__ = ("target",)
+    python_class = weakref.ReferenceType
 
     def __init__(self, target: Value) -> None:
         self.target = target
-
-    def python_type(self) -> type:
-        return weakref.ReferenceType
 
     def children(self, tx: Context) -> list[Value]:
         return [self.target]
@@ -121,6 +116,3 @@ class NewReference(Value):
                 C_OBJECT_MADE, "what a weak reference to a computed tensor refers to is asked for"
             )
         return self.target
-
-    def truth(self, tx: Context) -> bool:
-        return True

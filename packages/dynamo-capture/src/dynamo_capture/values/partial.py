@@ -20,6 +20,7 @@ class PartialValue(Value):
     """``functools.partial``. ``keywords`` is the dict that its attribute of that name gives out (``shown``)."""
 
     __slots__ = ("args", "attrs", "function", "keywords", "real", "shown", "source")
+    python_class = functools.partial
     is_read_again = True
 
     def __init__(
@@ -53,18 +54,12 @@ class PartialValue(Value):
         """The keywords as they are now."""
         return {str(name): tx.force(entry[1]) for name, entry in self.keywords.all_entries(tx).items()}
 
-    def python_type(self) -> type:
-        return functools.partial
-
     def children(self, tx: Context) -> list[Value]:
         keywords = [self.keywords] if self.shown else list(self.kwargs(tx).values())
         return [self.function, *self.args, *keywords, *self.attrs.values()]
 
     def call(self, tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
         return self.function.call(tx, [*self.args, *args], {**self.kwargs(tx), **kwargs})
-
-    def truth(self, tx: Context) -> bool:
-        return True
 
     def own_attribute(self, tx: Context, name: str) -> Value | None:
         if name == "func":
@@ -91,13 +86,11 @@ class KeyValue(Value):
     """What ``functools.cmp_to_key`` makes of a function, and that of an ``item``, which is compared by the function."""
 
     __slots__ = ("function", "item")
+    python_class = _KEY_CLASS
 
     def __init__(self, function: Value, item: Value | None = None) -> None:
         self.function = function
         self.item = item
-
-    def python_type(self) -> type:
-        return _KEY_CLASS  # type: ignore[no-any-return]
 
     def children(self, tx: Context) -> list[Value]:
         return [self.function] if self.item is None else [self.function, self.item]
@@ -108,9 +101,6 @@ class KeyValue(Value):
                 NOT_IN_PYTHON, f"{self.describe()} is called with arguments that it may not take"
             )
         return KeyValue(self.function, args[0])
-
-    def truth(self, tx: Context) -> bool:
-        return True
 
     def own_attribute(self, tx: Context, name: str) -> Value | None:
         if name == "obj":

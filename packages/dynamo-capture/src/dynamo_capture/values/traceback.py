@@ -19,6 +19,7 @@ class TracebackValue(Value):
     """An entry for a frame of ``code``; ``following``: the next entry, towards where the exception was raised."""
 
     __slots__ = ("code", "following", "line", "namespace", "offset")
+    python_class = types.TracebackType
 
     def __init__(
         self, following: Value, code: types.CodeType, namespace: dict[str, Any], offset: int, line: int
@@ -28,9 +29,6 @@ class TracebackValue(Value):
         self.namespace = namespace
         self.offset = offset
         self.line = line
-
-    def python_type(self) -> type:
-        return types.TracebackType
 
     def children(self, tx: Context) -> list[Value]:
         return [self.following]
@@ -46,6 +44,3 @@ class TracebackValue(Value):
             case "tb_frame":  # has variables, and goes on
                 raise GraphBreak(NAMESPACE_ACCESS, "the frame of a traceback is asked for", as_written=True)
         return None
-
-    def truth(self, tx: Context) -> bool:
-        return True

@@ -33,9 +33,6 @@ class ContextValue(Value):
         """``__exit__``; the result says whether the exception is swallowed."""
         return NONE
 
-    def truth(self, tx: Context) -> bool:
-        return True
-
     def get_attr(self, tx: Context, name: str) -> Value:
         if name in ("__enter__", "__exit__"):
             return BuiltinMethod(self, name)
@@ -103,13 +100,11 @@ class NullContext(ContextValue):
     """``contextlib.nullcontext``."""
 
     __slots__ = ("result",)
+    python_class = contextlib.nullcontext
 
     def __init__(self, result: Value) -> None:
         super().__init__()
         self.result = result
-
-    def python_type(self) -> type:
-        return contextlib.nullcontext
 
     def children(self, tx: Context) -> list[Value]:
         return [self.result]
@@ -127,9 +122,7 @@ class RecordFunction(ContextValue):
     """``record_function``: names a stretch of the program for a profiler, which sees the graph as one."""
 
     __slots__ = ()
-
-    def python_type(self) -> type:
-        return torch.autograd.profiler.record_function
+    python_class = torch.autograd.profiler.record_function
 
     def enter(self, tx: Context) -> Value:
         return self

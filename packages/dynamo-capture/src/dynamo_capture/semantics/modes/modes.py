@@ -173,14 +173,12 @@ class SetGradEnabled(ContextValue):
     """``set_grad_enabled`` takes effect when it is made; leaving the block restores what was before."""
 
     __slots__ = ("inner",)
+    python_class = torch.set_grad_enabled
 
     def __init__(self, tx: Context, enabled: bool) -> None:
         super().__init__()
         self.inner = GradMode(enabled, torch.set_grad_enabled)
         self.inner.enter(tx)
-
-    def python_type(self) -> type:
-        return torch.set_grad_enabled
 
     def children(self, tx: Context) -> list[Value]:
         return []
@@ -256,14 +254,12 @@ class Autocast(Block):
     """``torch.autocast``: device, dtype, enabled, cache_enabled."""
 
     __slots__ = ("given",)
+    python_class = torch.autocast
     starts = staticmethod(enter_autocast)
 
     def __init__(self, given: tuple[Any, ...]) -> None:
         super().__init__()
         self.given = given
-
-    def python_type(self) -> type:
-        return torch.autocast
 
     def settings(self) -> tuple[Any, ...]:
         return self.given
@@ -273,14 +269,12 @@ class InferenceMode(Block):
     """``torch.inference_mode``."""
 
     __slots__ = ("mode",)
+    python_class = torch.inference_mode
     starts = staticmethod(enter_inference_mode)
 
     def __init__(self, mode: bool) -> None:
         super().__init__()
         self.mode = mode
-
-    def python_type(self) -> type:
-        return torch.inference_mode
 
     def settings(self) -> tuple[Any, ...]:
         return (self.mode,)
@@ -293,13 +287,11 @@ class DeviceBlock(Block):
     """``with torch.device(...)``: factory functions get the device as an argument, so that the graph needs no mode."""
 
     __slots__ = ("device",)
+    python_class = torch.device
 
     def __init__(self, device: torch.device) -> None:
         super().__init__()
         self.device = device
-
-    def python_type(self) -> type:
-        return torch.device
 
     def enter(self, tx: Context) -> Value:
         self.around = self.inside = switches()

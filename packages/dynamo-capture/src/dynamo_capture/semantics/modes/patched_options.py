@@ -17,13 +17,11 @@ class PartBlock(Block):
     """``with patch_options(...)``: entered for real while tracing, so that whatever asks sees the options."""
 
     __slots__ = ("changes",)
+    python_class = patch_options
 
     def __init__(self, changes: dict[str, Any]) -> None:
         super().__init__()
         self.changes = changes
-
-    def python_type(self) -> type:
-        return patch_options
 
     def enter(self, tx: Context) -> Value:
         self.around = self.inside = switches()

@@ -53,9 +53,6 @@ class FunctionContext(Value):
         found: type = self.cls._backward_cls
         return found
 
-    def truth(self, tx: Context) -> bool:
-        return True
-
     def get_attr(self, tx: Context, name: str) -> Value:
         if name in self.attrs:
             return self.attrs[name]

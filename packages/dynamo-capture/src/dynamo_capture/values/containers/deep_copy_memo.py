@@ -14,6 +14,7 @@ class DeepCopyMemo(Value):
     """
 
     __slots__ = ("_by_id", "_by_value", "memories")
+    python_class = dict
     is_mutable = True
 
     def __init__(self) -> None:
@@ -21,9 +22,6 @@ class DeepCopyMemo(Value):
         self._by_id: dict[int, Value] = {}
         self.memories: dict[int, Value] = {}
         """For each memory the tensor that was copied."""
-
-    def python_type(self) -> type:
-        return dict
 
     def children(self, tx: Context) -> list[Value]:
         raise self.unsupported("keeping the memo of copy.deepcopy()")

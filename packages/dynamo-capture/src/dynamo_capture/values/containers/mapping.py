@@ -356,13 +356,11 @@ class ProxyValue(Value):
     """Shows ``mapping``, as it is when it is asked."""
 
     __slots__ = ("mapping", "source")
+    python_class = types.MappingProxyType
 
     def __init__(self, mapping: DictValue, source: Source | None = None) -> None:
         self.mapping = mapping
         self.source = source
-
-    def python_type(self) -> type:
-        return types.MappingProxyType
 
     def children(self, tx: Context) -> list[Value]:
         return [self.mapping]

@@ -10,12 +10,10 @@ class SymRange(Value):
     """``range`` with symbolic bounds."""
 
     __slots__ = ("bounds",)
+    python_class = range
 
     def __init__(self, bounds: tuple[Value, Value, Value]) -> None:
         self.bounds = bounds
-
-    def python_type(self) -> type:
-        return range
 
     def children(self, tx: Context) -> list[Value]:
         return list(self.bounds)
@@ -59,14 +57,12 @@ class SymRangeIterator(IteratorValue):
     the same then, the items need not be. Steps of one fix the bounds by that, so they are fixed at the end."""
 
     __slots__ = ("ascends", "owner", "position")
+    python_class = type(iter(range(0)))
 
     def __init__(self, owner: SymRange, ascends: bool) -> None:
         self.owner = owner
         self.ascends = ascends
         self.position = 0
-
-    def python_type(self) -> type:
-        return type(iter(range(0)))
 
     def children(self, tx: Context) -> list[Value]:
         return self.rest(tx)

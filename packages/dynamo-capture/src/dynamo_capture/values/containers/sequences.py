@@ -372,15 +372,13 @@ class ListIterator(IteratorValue):
     or the object of a class made from ``list`` whose content it is."""
 
     __slots__ = ("has_ended", "holder", "owner", "position")
+    python_class = type(iter([None]))
 
     def __init__(self, owner: ListValue) -> None:
         self.owner = owner
         self.holder: Value = owner
         self.position = 0
         self.has_ended = False
-
-    def python_type(self) -> type:
-        return type(iter([]))
 
     def children(self, tx: Context) -> list[Value]:
         return [self.holder]

@@ -15,12 +15,10 @@ class SliceValue(Value):
     """A slice that the trace makes: an object of its own, whatever its bounds are."""
 
     __slots__ = ("bounds",)
+    python_class = slice
 
     def __init__(self, bounds: tuple[Value, Value, Value]) -> None:
         self.bounds = bounds
-
-    def python_type(self) -> type:
-        return slice
 
     def index(self, tx: Context) -> Any:
         return self.as_slice(tx)
@@ -56,9 +54,6 @@ class SliceValue(Value):
 
     def index_width(self) -> Any:
         return 1
-
-    def truth(self, tx: Context) -> bool:
-        return True
 
 
 def size_value(size: int | Expr) -> Value:

@@ -11,13 +11,11 @@ class EnumerateIterator(IteratorValue):
     """``enumerate``."""
 
     __slots__ = ("inner", "position")
+    python_class = enumerate
 
     def __init__(self, inner: IteratorValue, start: int) -> None:
         self.inner = inner
         self.position = start
-
-    def python_type(self) -> type:
-        return enumerate
 
     def children(self, tx: Context) -> list[Value]:
         return [self.inner]
@@ -32,14 +30,12 @@ class ZipIterator(IteratorValue):
     """``zip``; with ``strict`` unequal lengths raise ValueError."""
 
     __slots__ = ("inners", "source", "strict")
+    python_class = zip
 
     def __init__(self, inners: list[IteratorValue], strict: bool) -> None:
         self.inners = inners
         self.strict = strict
         self.source = None
-
-    def python_type(self) -> type:
-        return zip
 
     def children(self, tx: Context) -> list[Value]:
         return list(self.inners)
@@ -105,13 +101,11 @@ class CallIterator(IteratorValue):
     """``iter(function, sentinel)``."""
 
     __slots__ = ("function", "sentinel")
+    python_class = type(iter(int, 1))
 
     def __init__(self, function: Value, sentinel: Value) -> None:
         self.function = function
         self.sentinel = sentinel
-
-    def python_type(self) -> type:
-        return type(iter(int, 1))
 
     def children(self, tx: Context) -> list[Value]:
         return [self.function, self.sentinel]

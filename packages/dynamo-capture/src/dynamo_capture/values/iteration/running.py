@@ -77,6 +77,7 @@ class RunningEnumerate(IteratorValue):
     """An existing ``enumerate``, which counts on; calling it also advances what it draws from."""
 
     __slots__ = ("calls", "count", "inner", "real", "source")
+    python_class = enumerate
 
     def __init__(self, real: Any, source: Source, inner: IteratorValue, count: Value) -> None:
         self.real = real
@@ -84,9 +85,6 @@ class RunningEnumerate(IteratorValue):
         self.inner = inner
         self.count = count
         self.calls = 0
-
-    def python_type(self) -> type:
-        return enumerate
 
     def next(self, tx: Context) -> Value:
         tx.effects.draws_from(self)

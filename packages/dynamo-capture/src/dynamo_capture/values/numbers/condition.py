@@ -14,15 +14,13 @@ class DataCondition(Value):
     """A bool known when the graph has run. It may be stated (``torch._check``) and returned, not branched on."""
 
     __slots__ = ("relation",)
+    python_class = bool
 
     def __init__(self, relation: Relation) -> None:
         self.relation = relation
 
     def __repr__(self) -> str:
         return f"DataCondition({self.relation})"
-
-    def python_type(self) -> type:
-        return bool
 
     def identity(self) -> object:
         raise self._unknown()

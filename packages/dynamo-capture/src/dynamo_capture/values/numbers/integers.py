@@ -15,6 +15,7 @@ class SymValue(Value):
 
     __slots__ = ("expr",)
     expr: Expr
+    python_class = int
     varies = True
 
     def __init__(self, expr: Expr) -> None:
@@ -22,9 +23,6 @@ class SymValue(Value):
 
     def __repr__(self) -> str:
         return f"SymValue({self.expr})"
-
-    def python_type(self) -> type:
-        return int
 
     def number(self) -> Any:
         return self.expr

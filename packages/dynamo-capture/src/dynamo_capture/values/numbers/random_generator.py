@@ -23,9 +23,6 @@ class DiceValue(Value):
     def python_type(self) -> type:
         return type(self.real)
 
-    def truth(self, tx: Context) -> bool:
-        return True
-
     def get_attr(self, tx: Context, name: str) -> Value:
         if name in tx.draws.methods_of(type(self.real)):
             return BuiltinMethod(self, name)

@@ -15,15 +15,13 @@ class TextValue(Value):
     (0: as ``format`` does, 1: ``str``, 2: ``repr``, 3: ``ascii``). Such a string may be passed on, nothing else."""
 
     __slots__ = ("pieces",)
+    python_class = str
 
     def __init__(self, pieces: list[tuple[Value, int | None]]) -> None:
         self.pieces = pieces
 
     def own_key(self, tx: Context) -> Any:
         raise self.unsupported("using as a key")
-
-    def python_type(self) -> type:
-        return str
 
     def children(self, tx: Context) -> list[Value]:
         return [piece for piece, _ in self.pieces]
@@ -48,6 +46,9 @@ class OpenText(Const):
         self._tx = tx
         self._text: str | None = None
 
+    def python_type(self) -> type:
+        return str
+
     def __repr__(self) -> str:
         return f"OpenText({self.pieces})"
 
@@ -66,9 +67,6 @@ class OpenText(Const):
     def _piece(self, value: Value, conversion: int | None) -> str:
         known = self._tx.constant(value) if isinstance(value, Const) else self._tx.index(value)
         return known if conversion is None else str(known)  # all conversions of an integer are one text
-
-    def python_type(self) -> type:
-        return str
 
     def children(self, tx: Context) -> list[Value]:
         return [piece for piece, _ in self.pieces]

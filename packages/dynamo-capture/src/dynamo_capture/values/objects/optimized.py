@@ -41,8 +41,5 @@ class OptimizedValue(Value):
     def get_attr(self, tx: Context, name: str) -> Value:
         raise self.unsupported(f"reading the attribute {name!r}")
 
-    def truth(self, tx: Context) -> bool:
-        return True
-
     def describe(self) -> str:
         return "a function that is compiled here"

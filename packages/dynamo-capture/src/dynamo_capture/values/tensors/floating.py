@@ -45,6 +45,9 @@ class RuntimeFloat(Const):
         self.is_positive = is_positive
         self.is_open = self.varies = True
 
+    def python_type(self) -> type:
+        return float
+
     @property
     def value(self) -> Any:
         """The value in this call; from now on the trace depends on it. NotConstant where no guard could say so."""
@@ -80,9 +83,6 @@ class RuntimeFloat(Const):
         """The value, for whoever does not depend on it."""
         assert self.formula is not None
         return float(self.formula.value)
-
-    def python_type(self) -> type:
-        return float
 
     def identity(self) -> object:
         return self

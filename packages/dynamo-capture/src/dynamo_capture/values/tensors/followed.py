@@ -13,6 +13,7 @@ class FollowedResults(Value):
     tensor; ``carriers`` lead into the graph; ``inputs`` are what the stretch was given."""
 
     __slots__ = ("carriers", "ends", "inputs", "results")
+    python_class = tuple
 
     def __init__(
         self, ends: Any, results: list[Value], carriers: list[TensorValue], inputs: list[Value]
@@ -21,9 +22,6 @@ class FollowedResults(Value):
         self.results = results
         self.carriers = carriers
         self.inputs = inputs
-
-    def python_type(self) -> type:
-        return tuple
 
     def children(self, tx: Context) -> list[Value]:
         return [*self.results, *self.carriers, *self.inputs]

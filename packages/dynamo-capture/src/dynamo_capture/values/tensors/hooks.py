@@ -16,6 +16,7 @@ class HookHandle(Value):
     """What ``tensor.register_hook(hook)`` gives. ``register``: the method's name."""
 
     __slots__ = ("hook", "register", "tensor")
+    python_class = RemovableHandle
 
     def __init__(self, register: str, tensor: TensorValue, hook: Value) -> None:
         self.register = register
@@ -30,14 +31,8 @@ class HookHandle(Value):
         found = (real._backward_hooks, getattr(real, "_post_accumulate_grad_hooks", None))
         return [hooks for hooks in found if hooks is not None]
 
-    def python_type(self) -> type:
-        return RemovableHandle
-
     def children(self, tx: Context) -> list[Value]:
         return [self.tensor, self.hook]
-
-    def truth(self, tx: Context) -> bool:
-        return True
 
     def get_attr(self, tx: Context, name: str) -> Value:
         if name == "remove":

@@ -22,14 +22,12 @@ class StorageValue(Value):
     """``torch.UntypedStorage``. ``is_emptied``: the program has resized it to nothing."""
 
     __slots__ = ("is_emptied", "real", "source")
+    python_class = torch.UntypedStorage
 
     def __init__(self, real: torch.UntypedStorage, source: Source) -> None:
         self.real = real
         self.source = source
         self.is_emptied = False
-
-    def python_type(self) -> type:
-        return torch.UntypedStorage
 
     def get_attr(self, tx: Context, name: str) -> Value:
         if name in ("size", "nbytes", "resize_"):

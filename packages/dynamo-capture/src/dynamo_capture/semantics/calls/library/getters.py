@@ -38,9 +38,6 @@ class GetterValue(Value):
     def children(self, tx: Context) -> list[Value]:
         return [*self.args, *self.kwargs.values()]
 
-    def truth(self, tx: Context) -> bool:
-        return True
-
     def call(self, tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
         sample = self.kind("_" if self.kind is not operator.itemgetter else 0)
         _check_call(tx, sample, args, kwargs)

@@ -109,13 +109,11 @@ class _Pushforward(Value):
     """What ``linearize`` returns to be called with changes of the arguments: traces the function once more."""
 
     __slots__ = ("function", "primals")
+    python_class = FunctionType
 
     def __init__(self, function: Value, primals: list[Value]) -> None:
         self.function = function
         self.primals = primals
-
-    def python_type(self) -> type:
-        return FunctionType
 
     def call(self, tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
         dtypes = [

@@ -153,15 +153,13 @@ class _Pullback(Value):
     """What ``vjp`` returns to be called with the gradients of the results: traces the function once more."""
 
     __slots__ = ("argnums", "function", "has_aux", "primals")
+    python_class = FunctionType
 
     def __init__(self, function: Value, primals: list[Value], argnums: Value, has_aux: bool) -> None:
         self.has_aux = has_aux
         self.function = function
         self.primals = primals
         self.argnums = argnums
-
-    def python_type(self) -> type:
-        return FunctionType
 
     def call(self, tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
         call = _Differentiated(tx, self.function, self.primals, self.argnums, {})
