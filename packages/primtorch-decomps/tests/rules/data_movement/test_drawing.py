@@ -21,6 +21,9 @@ CASES: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("randn.generator", ([2, 4],), {"generator": None, "dtype": torch.float64}),
     ("randint.default", (3, [2, 4]), {}),
     ("randint.low", (-2, 3, [0, 4]), {"dtype": torch.float32}),
+    ("bernoulli.default", (torch.rand(2, 3),), {"generator": None}),
+    ("bernoulli.p", (torch.rand(2, 3), 0.5), {}),
+    ("bernoulli.p", (torch.rand(2, 3),), {"p": 0.5, "generator": None}),
 ]
 
 

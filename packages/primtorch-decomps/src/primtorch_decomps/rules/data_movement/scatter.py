@@ -119,7 +119,7 @@ def masked_scatter(x: TensorSpec, mask: TensorSpec, source: TensorSpec, *, env: 
 
 
 @spec_rule("aten.bernoulli.default", "aten.bernoulli.p")
-def bernoulli(x: TensorSpec, *args: Any, generator: Any = None, env: ShapeEnv) -> TensorSpec:
+def bernoulli(x: TensorSpec, p: Any = None, *, generator: Any = None, env: ShapeEnv) -> TensorSpec:
     return _contiguous(x.sizes, x.dtype, x.device)
 
 
