@@ -11,6 +11,10 @@ def numbers():
     )
 
 
+def from_other_forms():
+    return int.from_bytes(b"ab", "big"), int.from_bytes([1, 2], byteorder="little"), float.fromhex("0x1.8p3")
+
+
 def questions():
     return (
         (all([]), any([]), all(iter([1, 0])), any({}), callable(len), callable(5)),
@@ -47,7 +51,9 @@ def classes():
     return int.__name__, int("ff", 16), float("-0"), complex(real=1), bytes(2)
 
 
-@pytest.mark.parametrize("program", [numbers, questions, iterators, texts, classes], ids=lambda f: f.__name__)
+@pytest.mark.parametrize(
+    "program", [numbers, from_other_forms, questions, iterators, texts, classes], ids=lambda f: f.__name__
+)
 def test_results(agrees, program):
     agrees(program)
 

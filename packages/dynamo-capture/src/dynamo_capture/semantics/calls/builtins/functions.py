@@ -58,6 +58,8 @@ pure(
     builtins.oct,
     builtins.bin,
     builtins.ascii,
+    int.from_bytes,
+    float.fromhex,
 )
 
 
