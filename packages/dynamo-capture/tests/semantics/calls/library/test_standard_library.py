@@ -1,11 +1,14 @@
 """Functions of the standard library that the translator knows, on arguments that are seldom given."""
 
+import atexit
 import functools
 import importlib
 import inspect
 import operator
 import os
 import queue
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -209,3 +212,35 @@ def test_a_generator_that_returns_none_stops_without_arguments():
 
     x = torch.ones(2)
     assert dynamo_capture.optimize("eager")(program)(x)[1] == program(x)[1]
+
+
+def test_functions_are_registered_for_the_end_in_each_call():
+    program = """
+import atexit, torch, dynamo_capture
+
+def program(x, log):
+    log.append("before")
+    registered = atexit.register(print, "at the end", *log, sep="-")
+    log.append("after")
+    return x + 1, registered is print
+
+compiled = dynamo_capture.optimize(lambda graph, inputs: graph.forward, fullgraph=True)(program)
+log = []
+for _ in range(2):
+    assert compiled(torch.ones(2), log)[1]
+print(*log)
+"""
+    done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    told = done.stdout.splitlines()
+    assert told == ["before after before after", "at the end-before-after-before", "at the end-before"]
+
+
+def test_what_cannot_be_called_is_not_registered_for_the_end():
+    def program(x):
+        try:
+            atexit.register(3)
+        except TypeError as error:
+            return x + 1, str(error)
+
+    found = dynamo_capture.optimize(lambda graph, inputs: graph.forward)(program)(torch.ones(2))
+    assert found[1] == program(torch.ones(2))[1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import bisect
 import dataclasses
 import functools
@@ -274,3 +275,12 @@ def put_in_queue(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Va
     """``q.put(item)``: what is asked of the queue ends the graph, and so does not see one without the other."""
     tx.effects.deferred(queue.SimpleQueue.put, args, kwargs)
     return NONE
+
+
+@handles(atexit.register)
+def register_at_exit(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    """``atexit.register(f, *args)``: nothing in a graph sees whether a function will be called at the end."""
+    if not args or not args[0].is_callable(tx):
+        return None
+    tx.effects.deferred(atexit.register, args, kwargs)
+    return args[0]
