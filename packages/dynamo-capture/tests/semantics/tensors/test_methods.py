@@ -94,3 +94,17 @@ def test_a_tensor_of_the_size_of_another_or_of_a_sequence(dynamic):
     fast = optimize(lambda graph, inputs: graph.forward, fullgraph=True, dynamic=dynamic)(f)
     for x in (torch.ones(5, 4), torch.ones(3, 6, dtype=torch.float64)):
         torch.testing.assert_close(fast(x), f(x), rtol=0, atol=0)
+
+
+@pytest.mark.skipif(torch.accelerator.is_available(), reason="memory may be pinned: a break")
+def test_the_device_that_another_library_would_see():
+    def f(x):
+        here, there = x.__dlpack_device__(), (x + 1).__dlpack_device__()
+        return x * int(here[0]) + there[1], here, there
+
+    fast = optimize(lambda graph, inputs: graph.forward, fullgraph=True)(f)
+    for x in (torch.ones(2), torch.ones(3, dtype=torch.float64)):
+        (made, *devices), (expected, *known) = fast(x), f(x)
+        assert made.equal(expected)
+        assert devices == known
+        assert [type(part) for part in devices[1]] == [type(part) for part in known[1]]

@@ -119,6 +119,17 @@ for _name in ("_is_view", "is_shared", "is_pinned"):
     method(_name)(_of_memory)
 
 
+@method("__dlpack_device__")
+def _device_for_others(
+    tx: Context, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]
+) -> Value | None:
+    """Another one for pinned memory, which the graph makes only with an accelerator."""
+    known = _answer(tx, owner, "__dlpack_device__")
+    if known is None and owner.meta.spec.device.type == "cpu" and not torch.accelerator.is_available():
+        return Const(torch.empty(0, device="cpu").__dlpack_device__())
+    return known
+
+
 @method("storage_offset")
 def _storage_offset(
     tx: Context, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]
