@@ -147,6 +147,11 @@ def page() -> str:
 
 
 WAYS = (
+    (
+        "a kind of graph break",
+        "`foundation/break_kinds.py`: a constant with what was met, why, and what to change, of which "
+        "`docs/graph-breaks.md` is made",
+    ),
     ("an opcode", '`interpreter/opcodes/`: a function with `@opcode("NAME")` in the file of its family'),
     (
         "a builtin function, one of the standard library, or a method in C (`@handles(queue.SimpleQueue.put)`)",
