@@ -3,17 +3,21 @@
 
 #include "dict_version.h"
 
-static PyObject *names_params, *names_buffers, *names_modules, *name_dict, *name_getattribute, *name_getattr;
+static PyObject *names_params, *names_buffers, *names_modules, *name_dict, *name_getattribute, *name_getattr,
+    *name_getitem;
 
 static int intern_names(void) {
     if (names_params != NULL) return 0;
     name_dict = PyUnicode_InternFromString("__dict__");
     name_getattribute = PyUnicode_InternFromString("__getattribute__");
     name_getattr = PyUnicode_InternFromString("__getattr__");
+    name_getitem = PyUnicode_InternFromString("__getitem__");
     names_buffers = PyUnicode_InternFromString("_buffers");
     names_modules = PyUnicode_InternFromString("_modules");
     names_params = PyUnicode_InternFromString("_parameters");
-    return names_params && names_buffers && names_modules && name_dict && name_getattribute && name_getattr ? 0 : -1;
+    return names_params && names_buffers && names_modules && name_dict && name_getattribute && name_getattr && name_getitem
+               ? 0
+               : -1;
 }
 
 static inline void seen_add(Seen *seen, PyObject *dict, uint64_t version) {
@@ -248,12 +252,22 @@ static PyObject *sequence_item(PyObject *const *items, Py_ssize_t size, Py_ssize
     return Py_NewRef(items[index]);
 }
 
+/* Whether items of a subclass of dict are read as those of a dict. */
+static int keeps_getitem(PyTypeObject *type) {
+    if (intern_names() < 0) return 0;
+    return _PyType_Lookup(type, name_getitem) == _PyType_Lookup(&PyDict_Type, name_getitem);
+}
+
 static PyObject *item(Node *node, PyObject *parent, int *unchanged, Seen *pending) {
     if (reads_as_dict(parent)) return dict_item(node, parent, unchanged, pending);
     if (node->index != INT32_MIN && PyTuple_CheckExact(parent))
         return sequence_item(((PyTupleObject *)parent)->ob_item, PyTuple_GET_SIZE(parent), node->index);
     if (node->index != INT32_MIN && PyList_CheckExact(parent))
         return sequence_item(((PyListObject *)parent)->ob_item, PyList_GET_SIZE(parent), node->index);
+    if (PyDict_Check(parent) && keeps_getitem(Py_TYPE(parent))) { /* its __missing__ is not to be called */
+        PyObject *value = lookup(parent, node->key, node->hash);
+        return value == NULL ? missing(node->key) : Py_NewRef(value);
+    }
     return PyObject_GetItem(parent, node->key);
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 from typing import Any
 
 import pytest
@@ -82,6 +83,17 @@ def test_fetchers_raise_what_the_read_raises() -> None:
         with pytest.raises(TypeError):
             fetcher(Holder(), 1)
         Holder.table = {}
+
+
+def test_what_a_dict_lacks_is_not_made() -> None:
+    table: Any = collections.defaultdict(list)
+    for fetcher in (
+        fx_guards.build_fetcher([ItemSource(X, "k")]),
+        fx_guards.ReferenceFetcher([ItemSource(X, "k")]),
+    ):
+        with pytest.raises(KeyError, match="k"):
+            fetcher(table)
+    assert not table
 
 
 def test_a_repeated_source_is_refused() -> None:

@@ -10,6 +10,8 @@ from typing import Any, ClassVar
 from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.torch_internals.tensor_extents import size_of, stride_of
 
+_MISSING: Any = object()
+
 
 @dataclass(frozen=True, slots=True)
 class Scope:
@@ -162,16 +164,29 @@ class InstanceDictSource(DerivedSource):
 
 @dataclass(frozen=True, slots=True)
 class ItemSource(DerivedSource):
-    """``parent[key]`` of a dict, list or tuple (exactly or a subclass that keeps the builtin ``__getitem__``)."""
+    """``parent[key]`` of a dict, list or tuple (exactly or a subclass that keeps the builtin ``__getitem__``). What a
+    dict lacks is not made: ``__missing__`` is not asked."""
 
     key: Any
 
     def step(self, value: Any) -> Any:
-        return value[self.key]
+        return entry(value, self.key) if _reads_as_dict(type(value)) else value[self.key]
 
     @property
     def expression(self) -> str:
         return f"{self.parent.expression}[{_key_text(self.key)}]"
+
+
+def _reads_as_dict(kind: type) -> bool:
+    return issubclass(kind, dict) and kind.__getitem__ is dict.__getitem__
+
+
+def entry(mapping: dict[Any, Any], key: Any) -> Any:
+    """What a dict holds under a key; KeyError if it does not, whatever the class has for that."""
+    found = dict.get(mapping, key, _MISSING)
+    if found is _MISSING:
+        raise KeyError(key)
+    return found
 
 
 def _key_text(key: Any) -> str:

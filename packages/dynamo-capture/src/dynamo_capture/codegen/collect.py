@@ -9,11 +9,14 @@ from torch.fx import Node
 from dynamo_capture.codegen.generators import remade
 from dynamo_capture.foundation.break_kinds import NOT_RECONSTRUCTIBLE
 from dynamo_capture.foundation.errors import GraphBreak
+from dynamo_capture.foundation.known_objects import is_plain_key
 from dynamo_capture.frames.generator_values import GeneratorValue
+from dynamo_capture.sources.sources import ContentSource
 from dynamo_capture.trace import Trace
 from dynamo_capture.values import (
     CellValue,
     Const,
+    Lazy,
     NullValue,
     ObjectValue,
     OpenText,
@@ -27,7 +30,7 @@ from dynamo_capture.values.new_class import check_constant
 from dynamo_capture.values.numbers.condition import DataCondition
 from dynamo_capture.values.tensors.floating import RuntimeFloat
 from dynamo_capture.values.tensors.wrapper import WrapperValue
-from fx_interface.source import Source
+from fx_interface.source import ItemSource, Source
 from fx_interface.symbols import Expr, IntLike, Symbol, symbol
 
 
@@ -87,14 +90,23 @@ class Collector:
                 if isinstance(side, Expr):
                     self._symbols(side)
         elif value.is_existing:
-            assert value.source is not None
-            self.sources[value.source] = None
+            self._existing(value)
         elif kind is CellValue and id(value) in self._known_cells:
             pass
         else:
             generator = remade(value, self._tx.resumes) if isinstance(value, GeneratorValue) else None
             for part in value.children(self._tx) if generator is None else generator:
                 self.visit(part)
+
+    def _existing(self, value: Value) -> None:
+        """Of keys that are objects the guards on a dict's keys tell of what kind they are: what is read under one of
+        them is guarded itself, though nobody has looked at it."""
+        source = value.source
+        assert source is not None
+        key = source.key if isinstance(source, (ItemSource, ContentSource)) else None
+        if type(value) is Lazy and not is_plain_key(key):
+            self._tx.guards.type_is(source, value.python_type())
+        self.sources[source] = None
 
     def _tensor(self, value: TensorValue) -> None:
         if value.source is not None:

@@ -19,7 +19,7 @@ from dynamo_capture.runtime.subclass_parts import gradient_parts
 from dynamo_capture.sources.formulas import SPACE, Formula, Text, leaves_of
 from fx_guards import KnownObjectSource, known_object
 from fx_interface.python_runtime.quick_dataclasses import dataclass
-from fx_interface.source import DerivedSource, ItemSource, LocalSource, Scope, Source
+from fx_interface.source import DerivedSource, ItemSource, LocalSource, Scope, Source, entry
 
 __all__ = [
     "AnswerSource",
@@ -55,7 +55,9 @@ class ContentSource(DerivedSource):
     key: Any
 
     def step(self, value: Any) -> Any:
-        plain: Any = next(base for base in (dict, list, tuple) if isinstance(value, base))
+        if isinstance(value, dict):
+            return entry(value, self.key)
+        plain: Any = next(base for base in (list, tuple) if isinstance(value, base))
         return plain.__getitem__(value, self.key)
 
 
