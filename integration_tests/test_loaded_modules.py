@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 
 FORBIDDEN = (
     "torch._dynamo",
@@ -19,6 +20,8 @@ FORBIDDEN = (
     "torch._refs",
 )
 FORBIDDEN += ("torch._prims", "torch.export", "torch.fx.experimental", "sympy")
+_OF_OLDER_PRODUCTS = ("torch.fx.experimental", "sympy") if torch.__version__ < "2.13" else ()
+"""What torch before 2.13 itself loads where two tensors with symbolic sizes are multiplied."""
 
 PROGRAM = """
 import json, sys, torch
@@ -116,5 +119,6 @@ def test_stock_compiler_is_not_loaded(name: str, tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     loaded = json.loads(done.stdout.splitlines()[-1])
-    assert [name for name in loaded if name.startswith(FORBIDDEN)] == []
+    allowed = _OF_OLDER_PRODUCTS if name == "products" else ()
+    assert [name for name in loaded if name.startswith(FORBIDDEN) and not name.startswith(allowed)] == []
     assert any(name.startswith("inductor_codegen") for name in loaded), "the model was not compiled"

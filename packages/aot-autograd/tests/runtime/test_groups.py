@@ -11,6 +11,11 @@ from torch.nn import functional as F
 
 from aot_autograd import aot_function
 
+TOLD_APART = pytest.mark.skipif(
+    not hasattr(torch._C._autograd.SavedTensor, "unpack"),
+    reason="torch before 2.13 gives out what a function has saved all at once, or refuses all of it",
+)
+
 
 def adversarial(g: torch.Tensor, d: torch.Tensor, z: torch.Tensor) -> Any:
     fake = (z @ g).tanh()
@@ -84,6 +89,7 @@ def test_results_of_one_trunk_are_one_group(compiled: Any) -> None:
             two.backward()
 
 
+@TOLD_APART
 def test_a_value_that_was_overwritten_and_is_not_needed(compiled: Any) -> None:
     def program(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         return x + x, (x + x) * x.detach(), x.sigmoid()
@@ -107,6 +113,7 @@ def test_a_value_that_was_overwritten_and_is_not_needed(compiled: Any) -> None:
         assert "modified by an inplace" in found[refused]
 
 
+@TOLD_APART
 def test_a_result_that_another_one_is_computed_from_with_what_was_overwritten(compiled: Any) -> None:
     def program(g: torch.Tensor, d: torch.Tensor, z: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         hidden = (z @ g).tanh()
@@ -139,6 +146,7 @@ def test_zeros_times_what_was_overwritten_are_no_gradient(compiled: Any) -> None
         hidden.sum().backward()
 
 
+@TOLD_APART
 def test_a_value_that_was_overwritten_is_not_what_the_program_is_run_again_with(compiled: Any) -> None:
     def program(x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         return x.exp() * 2, x * y

@@ -376,4 +376,6 @@ def _checked() -> None:
 
 @pytest.mark.parametrize("tried", dict.fromkeys(CASES.values()), ids=lambda tried: tried.__name__)
 def test_each(tried: Callable[[], None]) -> None:
+    if tried is _backends and not hasattr(torch.compiler, "set_default_backend"):
+        pytest.skip("torch before 2.12 has no default backend")
     tried()

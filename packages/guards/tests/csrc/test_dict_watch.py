@@ -159,9 +159,9 @@ import fx_guards
 from fx_interface.source import AttrSource, LocalSource
 class Thing: pass
 thing = Thing(); thing.a = 1
-evaluator = guards.build([guards.EqualsConstant(AttrSource(LocalSource("x"), "a"), 1)], varnames=("x",))
+evaluator = fx_guards.build([fx_guards.EqualsConstant(AttrSource(LocalSource("x"), "a"), 1)], varnames=("x",))
 def function(x): pass
-print(guards.SKIPS_BY_DICT_VERSION, evaluator.check_call(function, thing), evaluator.plan)
+print(fx_guards.SKIPS_BY_DICT_VERSION, evaluator.check_call(function, thing), evaluator.plan)
 thing.a = 2
 print(evaluator.check_call(function, thing))
 """

@@ -28,6 +28,13 @@ def message_name(cls: type) -> str:
     return cls.__name__ if found is None else found.decode()
 
 
+def full_name(cls: type) -> str:
+    """The name with its module's, where that is not ``builtins`` or ``__main__``."""
+    module = cls.__module__
+    is_plain = not isinstance(module, str) or module in ("builtins", "__main__")
+    return cls.__qualname__ if is_plain else f"{module}.{cls.__qualname__}"
+
+
 def has_sequence_slots(cls: type) -> bool:
     """Whether ``tp_as_sequence`` is there, whatever is in it: an integer between brackets is then an index."""
     return ctypes.c_void_p.from_address(id(cls) + _AS_SEQUENCE).value is not None

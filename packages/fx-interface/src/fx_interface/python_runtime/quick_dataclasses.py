@@ -58,7 +58,7 @@ class _FieldsView:
         fields: Fields = vars(self.cls)["__record_fields__"]
         for one in fields.values():
             one.kw_only = one.kw_only is True
-            one._field_type = _mark_of_fields()  # type: ignore[attr-defined]
+            one._field_type = dataclasses._FIELD  # type: ignore[attr-defined]
         return fields
 
 
@@ -73,13 +73,6 @@ class _ParametersView(_FieldsView):
 
     def _made(self) -> Any:
         return vars(dataclasses.make_dataclass("Alike", (), **self.parameters))[self.name]
-
-
-@functools.cache
-def _mark_of_fields() -> Any:
-    """What tells a field from what else may be declared."""
-    sample = dataclasses.make_dataclass("Sample", ("field",))
-    return dataclasses.fields(sample)[0]._field_type  # type: ignore[attr-defined]
 
 
 def _made(cls: type, *, frozen: bool, slots: bool, eq: bool) -> type:

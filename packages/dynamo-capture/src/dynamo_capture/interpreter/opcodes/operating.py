@@ -27,9 +27,10 @@ def compare_op(frame: Frame, step: Step) -> None:
     lhs = stack.pop()
     frame.operands = (lhs, rhs)
     result = frame.tx.operators.compare(step.argval, lhs, rhs)
-    if step.arg & RULES.compare_bool:  # what follows takes True and False only
-        result = boolean(frame.tx.truth(result))
     stack.append(result)
+    if step.arg & RULES.compare_bool:  # what follows takes True and False only
+        found = _assumed_by_next(frame)
+        stack[-1] = boolean(frame.tx.truth(result) if found is None else found)
 
 
 @opcode("IS_OP")
@@ -82,15 +83,20 @@ def unary_not(frame: Frame, step: Step) -> None:
 
 @opcode("TO_BOOL", since=(3, 13))
 def to_bool(frame: Frame, step: Step) -> None:
-    jump = frame.steps[frame.next]
-    found = None
-    if jump.opname in ("POP_JUMP_IF_TRUE", "POP_JUMP_IF_FALSE"):
-        found = assumed(frame, jump, frame.next + 1, jump.opname == "POP_JUMP_IF_TRUE")
+    found = _assumed_by_next(frame)
     if found is None:
         found = tested(frame)
     else:
         frame.stack.pop()
     frame.stack.append(boolean(found))
+
+
+def _assumed_by_next(frame: Frame) -> bool | None:
+    """The truth of the value on the stack, of which the next instruction is to take True or False: see ``assumed``."""
+    jump = frame.steps[frame.next]
+    if jump.opname not in ("POP_JUMP_IF_TRUE", "POP_JUMP_IF_FALSE"):
+        return None
+    return assumed(frame, jump, frame.next + 1, jump.opname == "POP_JUMP_IF_TRUE")
 
 
 @opcode("BINARY_SLICE", since=(3, 12))

@@ -13,7 +13,6 @@ from dynamo_capture._eval_frame import RegionFunction
 from dynamo_capture.foundation.break_kinds import AUTOGRAD_FUNCTION, DESCRIPTOR
 from dynamo_capture.foundation.class_members import member
 from dynamo_capture.foundation.errors import GraphBreak, UserRaise
-from dynamo_capture.foundation.type_names import message_name
 from dynamo_capture.runtime.replacement_calls import C_SLOTS
 from dynamo_capture.semantics.attributes.lookup import (
     ABSENT,
@@ -106,15 +105,13 @@ class InstanceAttributes(Lookup):
         """``object.__getattribute__(obj, name)``, then ``__getattr__``."""
         try:
             return self.plain_lookup(obj, name, deleted)
-        except Missing:
-            pass
+        except Missing as missing:
+            text = missing.text(obj.cls, name)
         except UserRaise as raised:
             return self._by_getattr(obj, name, raised)
         fallback = self.in_class(obj.cls, "__getattr__")
         if fallback is ABSENT:
-            raise self._tx.raises(
-                AttributeError, f"{message_name(obj.cls)!r} object has no attribute {name!r}"
-            )
+            raise self._tx.raises(AttributeError, text)
         if fallback is MODULE_GETATTR:
             found = self.of_module(obj, name)
             if found is not None:
@@ -125,9 +122,8 @@ class InstanceAttributes(Lookup):
         """``object.__getattribute__(obj, name)``."""
         try:
             return self.plain_lookup(obj, name, name in obj.attrs and obj.attrs[name] is None)
-        except Missing:
-            text = f"{message_name(obj.cls)!r} object has no attribute {name!r}"
-            raise self._tx.raises(AttributeError, text) from None
+        except Missing as missing:
+            raise self._tx.raises(AttributeError, missing.text(obj.cls, name)) from None
 
     def plain_lookup(self, obj: ObjectValue, name: str, deleted: bool) -> Value:
         cls = obj.cls
@@ -175,6 +171,7 @@ class InstanceAttributes(Lookup):
                 raise refuse_property(tx, found, obj.cls, "__get__")
             return tx.calls.call_known(Const(found.fget), [obj], {})
         if isinstance(found, C_SLOTS):
+            in_slot = isinstance(found, types.MemberDescriptorType)
             if issubclass(obj.cls, BaseException) and (name in exception_fields.OF_ALL or obj.real is None):
                 return self.of_exception(obj, name)
             if obj.real is None:
@@ -182,9 +179,9 @@ class InstanceAttributes(Lookup):
                     raise GraphBreak(
                         DESCRIPTOR, f"{name} of an instance of {obj.cls.__name__} that is made here"
                     )
-                raise Missing
+                raise Missing(in_slot)
             if obj.attrs.get(name, ABSENT) is None:
-                raise Missing
+                raise Missing(in_slot)
             if _unpacks(found, name):
                 raise GraphBreak(AUTOGRAD_FUNCTION, f"{name!r} of a node of autograd's graph is read")
             if self._watches(obj.cls):
@@ -196,7 +193,7 @@ class InstanceAttributes(Lookup):
             except AttributeError:
                 if obj.source is not None:
                     tx.guards.add(fx_guards.AttributeAbsent(obj.source, name))
-                raise Missing from None
+                raise Missing(in_slot) from None
             except Exception as error:  # what the object holds decides, in C++: Python reads it
                 text = f"{name} of {obj.cls.__name__}, whose getter raises {type(error).__name__}"
                 raise GraphBreak(DESCRIPTOR, text) from None

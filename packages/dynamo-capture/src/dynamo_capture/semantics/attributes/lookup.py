@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import types
 from typing import Any
@@ -14,6 +15,7 @@ from dynamo_capture.foundation.break_kinds import DESCRIPTOR
 from dynamo_capture.foundation.class_members import has_member
 from dynamo_capture.foundation.errors import GraphBreak, UserRaise
 from dynamo_capture.foundation.known_objects import is_immutable, is_known
+from dynamo_capture.foundation.type_names import full_name, message_name
 from dynamo_capture.runtime.replacement_calls import instance_dict
 from dynamo_capture.sources.sources import known_object
 from dynamo_capture.values import Const, ObjectValue, Value
@@ -33,7 +35,15 @@ MODULE_SETATTR: Any = torch.nn.Module.__setattr__
 
 
 class Missing(Exception):
-    """An attribute was not found by the generic lookup."""
+    """An attribute was not found by the generic lookup. ``in_slot``: its place in the object holds nothing."""
+
+    def __init__(self, in_slot: bool = False) -> None:
+        self.in_slot = in_slot
+
+    def text(self, cls: type, name: str) -> str:
+        """What Python says of an object of ``cls``."""
+        owner = full_name(cls) if self.in_slot and sys.version_info >= (3, 13) else message_name(cls)
+        return f"{owner!r} object has no attribute {name!r}"
 
 
 class Lookup:

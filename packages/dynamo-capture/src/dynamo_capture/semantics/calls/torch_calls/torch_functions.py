@@ -15,6 +15,7 @@ from dynamo_capture.foundation.break_kinds import (
 )
 from dynamo_capture.foundation.errors import GraphBreak, NotConstant, UserRaise
 from dynamo_capture.frames.frame import Frame
+from dynamo_capture.semantics.declared import handles_loaded
 from dynamo_capture.semantics.registry import handles, pure
 from dynamo_capture.semantics.tensors import gradients
 from dynamo_capture.semantics.tensors.arguments import positions
@@ -265,3 +266,11 @@ def backward(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
 
 
 _declare_states()
+
+
+@handles_loaded("torch._higher_order_ops.invoke_subgraph", "invoke_subgraph_placeholder")
+def nested_region(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """A function marked by ``torch.compiler.nested_compile_region``: torch before 2.13 compiles it by itself where it
+    hears that it is compiled."""
+    made: Value = args[0].call(tx, args[1:], kwargs)
+    return made
