@@ -35,10 +35,12 @@ RARE = (
         "fxstack.verifying",
         "fxstack.verification",
         "fxstack.checking",
+        "fxstack.diagnosis",
+        "fxstack.observing",
         "fxstack.report",
         "fxstack.counter_random",
     ),
-    *("fxstack.adapters", "fxstack.cli", "networkx", "triton", "rich"),
+    *("fxstack.adapters", "fxstack.cli", "networkx", "triton", "rich", "click"),
 )
 """Modules of what few programs ask for."""
 FAMILIES = ("primtorch_decomps.decomps.", "primtorch_decomps.rules.")

@@ -53,7 +53,7 @@ class AotEager:
 
     def __call__(self, graph_module: GraphModule, example_inputs: Sequence[Any]) -> CompiledGraph:
         """Trace ahead of time and run the functional graphs as they are."""
-        with refused(default_policy()):
+        with refused(default_policy(), graph_module):
             return aot_autograd.compile_joint(
                 graph_module,
                 example_inputs,
@@ -77,7 +77,7 @@ class Inductor:
 
     def __call__(self, graph_module: GraphModule, example_inputs: Sequence[Any]) -> CompiledGraph:
         """Compile, or load what an earlier process compiled."""
-        with refused(self.options.on_internal_error or default_policy()):
+        with refused(self.options.on_internal_error or default_policy(), graph_module):
             return compile_captured(graph_module, example_inputs, self.options)
 
 
