@@ -60,6 +60,23 @@ def test_every_message_begins_with_the_function_and_its_line(caplog: pytest.LogC
     assert all(record.getMessage().startswith(_HEAD) for record in caplog.records)
 
 
+class _Model(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.relu(x) + 1
+
+
+def test_of_a_module_the_line_is_that_of_forward(caplog: pytest.LogCaptureFixture) -> None:
+    model = fxstack.compile(_Model())
+    with fxstack.logging():
+        for size in (4, 7):
+            model(torch.ones(size))
+    head = f"_Model ({__file__}:{_Model.forward.__code__.co_firstlineno}) "
+    texts = [record.getMessage() for record in caplog.records]
+    assert any("is compiled again" in text for text in texts)
+    assert all(text.startswith(head) for text in texts)
+    assert not any("dynamo_capture" in text for text in texts)
+
+
 def test_graphs_are_those_of_capture_and_with_a_plus_of_each_stage(caplog: pytest.LogCaptureFixture) -> None:
     captured, rest = _said(caplog, "graphs")
     line = _program.__code__.co_firstlineno + 1

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
-from types import BuiltinFunctionType, CodeType
+from pathlib import Path
+from types import BuiltinFunctionType, CodeType, FunctionType
 from typing import Any
 
+from torch import nn
 from torch.fx import GraphModule
 
 from dynamo_capture.driver.profiled_ranges import name_range, shown_code
@@ -32,6 +35,9 @@ from fx_interface.signature import (
     OutputKind,
     Signature,
 )
+
+_ENTRIES = str(Path(__file__).with_name("optimizer.py"))
+"""The file with the functions by which optimized objects are called."""
 
 
 class BackendCall:
@@ -135,3 +141,16 @@ class BackendCall:
 def location_of_code(code: CodeType) -> UserLocation:
     """Where a function is defined."""
     return UserLocation(code.co_filename, code.co_firstlineno, code.co_qualname)
+
+
+def location_of_frame(view: FrameView) -> UserLocation:
+    """Where the function of a frame is defined. Of the one by which an object is called: where its class says what a
+    call does."""
+    code = view.code
+    if code.co_filename == _ENTRIES and code.co_freevars == ("self",):
+        kind = type(view.closure[0].cell_contents)
+        method = inspect.getattr_static(kind, "forward" if issubclass(kind, nn.Module) else "__call__", None)
+        if isinstance(method, FunctionType):
+            user_code = method.__code__
+            return UserLocation(user_code.co_filename, user_code.co_firstlineno, code.co_qualname)
+    return location_of_code(code)

@@ -17,7 +17,7 @@ import fx_guards
 from dynamo_capture import _eval_frame
 from dynamo_capture.bytecode.errors import UnsupportedBytecodeError
 from dynamo_capture.driver.active_interpreters import foreign_interpreter
-from dynamo_capture.driver.backend_call import location_of_code
+from dynamo_capture.driver.backend_call import location_of_code, location_of_frame
 from dynamo_capture.driver.called_functions import replaced_name
 from dynamo_capture.driver.captured_frame import capture, scope_of
 from dynamo_capture.driver.compile_isolation import set_aside
@@ -118,7 +118,7 @@ class FrameCompiler:
             return _wait_for_entry(lock, view.code) if session.waits else None
         HANDLED.error = sys.exc_info()[1]
         try:
-            with span("frame", code=view.code, earlier=count) as event:
+            with span("frame", code=view.code, where=location_of_frame(view), earlier=count) as event:
                 answer = self._answer(view, count, stance)
                 event.note(replacement=answer.extra if isinstance(answer, Entry) else None)
             if answer is SKIP and asked_modes():

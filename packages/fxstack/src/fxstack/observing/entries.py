@@ -14,7 +14,7 @@ from fx_interface.graph import location_of_node
 from fx_interface.serialization.printer import print_spec
 from fx_interface.signature import DIALECT_KEY
 from fx_interface.tensor_spec import SPEC_KEY
-from fxstack.observing.subjects import expected_by, guard_text, launches_of
+from fxstack.observing.subjects import expected_by, guard_text, launches_of, line_of_user
 
 Entry = dict[str, Any]
 _ROUNDS = 5
@@ -22,7 +22,8 @@ _ROUNDS = 5
 
 
 def place(where: UserLocation | None) -> list[Any] | None:
-    """A location as data: file, line, function."""
+    """A line of the user's as data: file, line, function."""
+    where = line_of_user(where)
     return None if where is None else [where.filename, where.line, where.function]
 
 

@@ -13,7 +13,14 @@ from typing import TypeAlias
 from dynamo_capture.foundation.texts.users_words import in_users_words
 from fx_interface import print_graph
 from fx_interface.events import Event
-from fxstack.observing.subjects import Launch, function_of, guard_text, launches_of, library_calls_of
+from fxstack.observing.subjects import (
+    Launch,
+    function_of,
+    guard_text,
+    launches_of,
+    library_calls_of,
+    line_of_user,
+)
 
 Message: TypeAlias = tuple[int, str]
 _INFO, _DEBUG = logging.INFO, logging.DEBUG
@@ -51,7 +58,8 @@ def guards(event: Event) -> Iterator[Message]:
         return
     lines = [f"{len(made.guards)} guards"]
     for guard in made.guards:
-        place = f"   # {guard.where}" if getattr(guard, "where", None) is not None else ""
+        where = line_of_user(getattr(guard, "where", None))
+        place = "" if where is None else f"   # {where}"
         lines.append(f"  {guard_text(guard)}{place}")
     yield _INFO, "\n".join(lines)
 
@@ -60,7 +68,8 @@ def recompiles(event: Event) -> Iterator[Message]:
     """Why code is compiled again: what a version relied on, and what it is now."""
     for cause in event.facts["causes"]:
         changed = cause.reason if cause.old is None else f"was {cause.old}, is {cause.new}"
-        place = "" if cause.where is None else f"\n  relied on at {cause.where}"
+        where = line_of_user(cause.where)
+        place = "" if where is None else f"\n  relied on at {where}"
         yield _INFO, f"is compiled again: {in_users_words(f'{cause.expression}: {changed}')}{place}"
 
 

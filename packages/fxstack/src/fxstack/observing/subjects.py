@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import fields
+from pathlib import Path
 from types import CodeType
 from typing import Any
 
 from torch.fx import GraphModule
 
+import dynamo_capture
 from dynamo_capture.foundation.texts.users_words import in_users_words
 from fx_guards.kinds.base import short
 from fx_interface import SHAPE_ENV_KEY, UserLocation
@@ -21,15 +23,25 @@ _NOT_EXPECTED = ("source", "sources", "where", "identity", "reference", "key", "
 """Fields of guards that a reader does not need: what is said apart, and numbers that mean nothing outside."""
 
 
+_CAPTURE = str(Path(dynamo_capture.__file__).parent)
+"""The folder of the capture layer."""
+
+
 def function_of(event: Event) -> UserLocation | None:
     """The function whose frame is compiled, where it is defined; None outside of any, as in a compiler used alone."""
-    inner: Event | None = event
-    while inner is not None:
-        code = inner.facts.get("code")
-        if isinstance(code, CodeType):
-            return UserLocation(code.co_filename, code.co_firstlineno, code.co_qualname)
-        inner = inner.parent
+    frame = event if event.kind == "frame" else event.within("frame")
+    if frame is not None:
+        where: UserLocation = frame.facts["where"]
+        return where
+    code = event.facts.get("code")
+    if isinstance(code, CodeType):
+        return UserLocation(code.co_filename, code.co_firstlineno, code.co_qualname)
     return None
+
+
+def line_of_user(where: UserLocation | None) -> UserLocation | None:
+    """A line that a guard or a break names; None for one of the function by which capture calls an object."""
+    return None if where is None or where.filename.startswith(_CAPTURE) else where
 
 
 @dataclass(frozen=True, slots=True)
