@@ -5,7 +5,7 @@
 
 #include "graph.h"
 
-_Thread_local FxaError *fxa_pending;
+__thread FxaError *fxa_pending;
 
 static const int64_t ONE = 1;
 enum { CPU = 0 };

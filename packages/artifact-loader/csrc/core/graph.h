@@ -45,7 +45,7 @@ FxaCode fxa_graph_run(Graph *graph, const Value *leaves, Handle *results, int64_
 void *fxa_callback(const char *name);
 
 /* Where callbacks of this thread's call leave their error. */
-extern _Thread_local FxaError *fxa_pending;
+extern __thread FxaError *fxa_pending;
 
 /* Give back memory that is kept between calls. */
 void fxa_drop_scratch(void);

@@ -221,7 +221,7 @@ def test_torch_and_the_loader_suffice(tmp_path: Path) -> None:
         torch.testing.assert_close(torch.load(tmp_path / "y.pt"), model(X))
 
 
-def test_changed_files_are_refused(tmp_path: Path) -> None:
+def test_changed_files_are_refused(tmp_path: Path, mutated: Any) -> None:
     """1,000 random changes of a file: bits, bytes, runs, cuts, additions and moves."""
     model = mlp()
     good = fxstack.aot_compile(model, (X,), path=tmp_path / "m.fxa").read_bytes()
@@ -243,30 +243,3 @@ def test_changed_files_are_refused(tmp_path: Path) -> None:
     assert sum(refused.values()) > 990
     assert set(refused) <= {"FXA101", "FXA102", "FXA103"}
     assert min(refused.get("FXA102", 0), refused.get("FXA103", 0)) > 50
-
-
-def mutated(data: bytes, draw: random.Random) -> bytes:
-    """Another file, most likely."""
-    made = bytearray(data)
-    at = draw.randrange(len(data))
-    near = draw.choice((draw.randrange(200), len(data) - 1 - draw.randrange(400), at))
-    length = draw.randrange(1, 64)
-    match draw.randrange(8):
-        case 0:
-            made[near] ^= 1 << draw.randrange(8)
-        case 1:
-            made[near] = draw.randrange(256)
-        case 2:
-            made[near : near + length] = draw.randbytes(length)
-        case 3:
-            del made[at:]
-        case 4:
-            del made[near : near + length]
-        case 5:
-            made[near:near] = draw.randbytes(length)
-        case 6:
-            made += draw.randbytes(length)
-        case 7:
-            other = draw.randrange(len(data))
-            made[near : near + length] = made[other : other + length]
-    return bytes(made)

@@ -1,0 +1,42 @@
+/* Runs artifacts of fxstack from C and C++, without Python: docs/artifacts.md describes the file and the trust model.
+ *
+ * Tensors are handles of torch's C interface (AtenTensorHandle): the address of an at::Tensor is one. The program links torch's
+ * libraries; an artifact is for one minor version of torch, and entry points that run operators through Python are refused (FXA110).
+ * Where an `error` is taken, it is room for a text of `room` bytes, which begins with a code such as [FXA103].
+ */
+#ifndef FXSTACK_ARTIFACT_H
+#define FXSTACK_ARTIFACT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct FxaArtifact FxaArtifact;
+typedef struct FxaEntryPoint FxaEntryPoint;
+
+/* The artifact at `path`: all of it is checked, then its weights are mapped and its native objects loaded. NULL if it is refused. */
+FxaArtifact *fxa_load(const char *path, char *error, size_t room);
+
+/* No entry point may be used after this; results stay usable. */
+void fxa_unload(FxaArtifact *artifact);
+
+/* An entry point by name; NULL is the one named "forward", or the only one. NULL if there is none. It belongs to the artifact. */
+const FxaEntryPoint *fxa_entry_point(const FxaArtifact *artifact, const char *name);
+
+/* The tensors that a call takes, which are the leaves of the model's arguments in order, and their names; and how many it gives. */
+int64_t fxa_input_count(const FxaEntryPoint *entry);
+const char *fxa_input_name(const FxaEntryPoint *entry, int64_t position);
+int64_t fxa_result_count(const FxaEntryPoint *entry);
+
+/* Check `inputs` (borrowed) against the contract and run. 0, and `results` are handles that the caller deletes
+ * (aoti_torch_delete_tensor_object); else nothing was computed or written to `results`, and `error` says why. Any thread may call. */
+int fxa_call(const FxaEntryPoint *entry, void *const *inputs, void **results, char *error, size_t room);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
