@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import runpy
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -16,6 +14,7 @@ from torch.utils import _pytree as pytree
 
 from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fxstack.cli.output import as_json, say_json, say_table
+from fxstack.cli.programs import made_program
 from fxstack.compile import compile, reset
 
 _FAR = 1e-2
@@ -63,7 +62,7 @@ def bench(file: str, name: str, backends: Sequence[str], train: bool, seconds: f
     The arguments are a tuple, or a dict for keywords. Compilation is cold, in an empty cache. Exit status: 0, or 1 if a
     backend fails or its results are far from eager's.
     """
-    function, arguments = _made(file, name)
+    function, arguments = made_program(file, name)
     expected: Any = None
     found: list[Measured] = []
     with tempfile.TemporaryDirectory() as folder:
@@ -89,19 +88,6 @@ def bench(file: str, name: str, backends: Sequence[str], train: bool, seconds: f
             ("backend", "first call", "call", "speed-up", "difference"), [m.row(found[0].call) for m in found]
         )
     return int(any(one.failure or one.difference > _FAR for one in found))
-
-
-def _made(file: str, name: str) -> tuple[Callable[..., Any], Any]:
-    sys.path.insert(0, os.path.dirname(os.path.realpath(file)))
-    make = runpy.run_path(file, run_name="bench").get(name)
-    if not callable(make):
-        raise click.UsageError(f"{file} has no function {name!r}; it returns (callable, arguments)")
-    made = make()
-    if not (isinstance(made, tuple) and len(made) == 2 and isinstance(made[1], (tuple, list, dict))):
-        raise click.UsageError(
-            f"{name}() of {file} returned {type(made).__name__}, not (callable, arguments)"
-        )
-    return made
 
 
 def _step(run: Callable[..., Any], arguments: Any, train: bool) -> Step:

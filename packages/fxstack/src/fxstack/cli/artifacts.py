@@ -1,0 +1,89 @@
+"""``fxstack compile`` and ``fxstack inspect``: a program becomes a file that runs elsewhere; what is in such a file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from fx_interface.errors import StackError
+from fxstack.artifacts.compiling import TARGETS, aot_compile
+from fxstack.cli.output import as_json, say_json
+from fxstack.cli.programs import made_program
+from fxstack_artifact import ArtifactError
+from fxstack_artifact import inspect as inspected
+
+
+@click.command()
+@click.argument("file", type=click.Path(exists=True, dir_okay=False))
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="FILE with the ending .fxa if not given",
+)
+@click.option("--make", "name", default="make", show_default=True, help="the function in FILE to call")
+@click.option(
+    "--target",
+    "targets",
+    multiple=True,
+    type=click.Choice(TARGETS),
+    help="may be repeated; this processor if not given",
+)
+@as_json
+def compile(file: str, output: Path | None, name: str, targets: Sequence[str], as_json: bool) -> int:
+    """Compile what the function make() of FILE returns, (callable, arguments), to an artifact that fxstack.load runs.
+
+    Exit status: 0, or 1 if it cannot be compiled.
+    """
+    function, arguments = made_program(file, name)
+    positional, keywords = ((), arguments) if isinstance(arguments, dict) else (arguments, {})
+    place = Path(file).with_suffix(".fxa") if output is None else output
+    click.echo("compiling ...", err=True)
+    try:
+        written = aot_compile(function, positional, keywords, path=place, target=list(targets) or None)
+    except (StackError, OSError) as error:
+        raise click.ClickException(str(error)) from error
+    size = written.stat().st_size
+    if as_json:
+        say_json({"artifact": str(written), "bytes": size})
+    else:
+        click.echo(f"{written}: {size:,} bytes")
+    return 0
+
+
+@click.command()
+@click.argument("artifact", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@as_json
+def inspect(artifact: Path, as_json: bool) -> int:
+    """Check ARTIFACT and say what is in it; nothing of it is loaded or run.
+
+    Exit status: 0, or 1 if it is refused.
+    """
+    try:
+        found = inspected(artifact)
+    except (ArtifactError, OSError) as error:
+        raise click.ClickException(str(error)) from error
+    if as_json:
+        say_json(found)
+        return 0
+    requires = ", ".join(f"{name} {value}" for name, value in found["requires"].items())
+    size = sum(found["contents"].values())
+    click.echo(f"{artifact}: {size:,} bytes for {', '.join(found['targets'])}; requires {requires}")
+    for name, entry in found["entry_points"].items():
+        click.echo(f"{name}: {entry['kind']}")
+        for key in ("parameters", "inputs", "symbols", "relations", "written", "operators_through_python"):
+            if entry[key]:
+                click.echo(f"  {key.replace('_', ' ')}")
+                click.echo("\n".join(f"    {line}" for line in _lines(entry[key])))
+    click.echo(f"{len(found['constants'])} constants")
+    return 0
+
+
+def _lines(value: Any) -> list[str]:
+    """A description as lines."""
+    if isinstance(value, dict):
+        return [f"{key}: {item}" for key, item in value.items()]
+    return [str(item) for item in value] if isinstance(value, list) else [str(value)]

@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+
+import fxstack
+from fxstack.cli import main
+
+PROGRAM = """
+import torch
+def make():
+    torch.manual_seed(0)
+    return torch.nn.Sequential(torch.nn.Linear(8, 4), torch.nn.ReLU()).eval(), (torch.ones(3, 8),)
+def broken():
+    def prints(x):
+        print("seen")
+        return x + 1
+    return prints, (torch.ones(3),)
+"""
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Path:
+    """A file with a model, and with a function that is not one graph."""
+    file = tmp_path / "program.py"
+    file.write_text(PROGRAM)
+    return file
+
+
+def test_a_program_becomes_a_file_that_can_be_loaded_and_inspected(
+    program: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["compile", str(program), "--json"]) == 0
+    made = program.with_suffix(".fxa")
+    assert json.loads(capsys.readouterr().out) == {"artifact": str(made), "bytes": made.stat().st_size}
+    namespace: dict[str, object] = {}
+    exec(PROGRAM, namespace)
+    model, arguments = namespace["make"]()  # type: ignore[operator]
+    with torch.no_grad():
+        assert torch.allclose(fxstack.load(made)(*arguments), model(*arguments))
+    assert main(["inspect", str(made)]) == 0
+    text = capsys.readouterr().out
+    assert "forward: inference" in text
+    assert "input: float32[3, 8]" in text
+    assert "2 constants" in text
+    assert main(["inspect", str(made), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["entry_points"].keys() == {"forward"}
+
+
+def test_what_cannot_be_compiled_or_is_no_artifact_is_refused_with_a_reason(
+    program: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = tmp_path / "broken.fxa"
+    assert main(["compile", str(program), "--make", "broken", "-o", str(output)]) == 1
+    assert "print() writes to the terminal" in capsys.readouterr().err
+    assert not output.exists()
+    assert main(["inspect", str(program)]) == 1
+    assert "FXA101" in capsys.readouterr().err
