@@ -1,5 +1,7 @@
 """What Python makes of the answer of a frame that may be left in the middle."""
 
+import weakref
+
 import pytest
 
 from dynamo_capture.runtime.suspension import (
@@ -48,3 +50,23 @@ def test_the_truth_is_a_bool():
     assert of_truth(True, True) is False
     with pytest.raises(TypeError, match="should return bool, returned int"):
         of_truth(1, False)
+
+
+def test_an_exception_does_not_keep_what_a_frame_took():
+    """The frame of the call stands behind those that the traceback holds."""
+
+    class Taken:
+        pass
+
+    def fails(taken):
+        del taken
+        raise ValueError
+
+    taken = Taken()
+    alive = weakref.ref(taken)
+    suspended = Suspended(fails, taken)
+    del taken
+    with pytest.raises(ValueError) as raised:
+        suspended()
+    assert raised.value.__traceback__ is not None
+    assert alive() is None

@@ -28,6 +28,7 @@ class Suspended:
             return _eval_frame.call_suspended(self.function, *self.args)
         except BaseException as error:
             leave(error)
+            self.args = ()  # this frame is behind those that the exception keeps
             raise
 
 
