@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import operator
+
 import numpy
+import pytest
 import torch
+
+from dynamo_capture import optimize
 
 X = torch.arange(12.0).view(6, 2)
 MASKS = [X[:, 0] > 4, X[:, 0] > 99, X[:, 0] == 4]
@@ -205,3 +210,56 @@ def test_sizes_beside_numbers_of_numpy(whole):
         return x + (n % scale), x * (scale * x.shape[0]), type(n % scale)
 
     whole(program, (torch.ones(2), 7, numpy.int64(4)), (torch.ones(2), 9, numpy.int64(4)), dynamic=True)
+
+
+@pytest.fixture
+def library():
+    return pytest.importorskip("primtorch_decomps").LIBRARY
+
+
+@pytest.mark.parametrize("numbers", [(5, 6), (9, 0), (11, 3)])
+def test_several_conditions_are_stated_together(same, numbers, library):
+    def program(x, taken):
+        one, two = taken.tolist()
+        torch._check(operator.and_(operator.and_(one >= 3, one <= 10), two >= 2))
+        if one >= 3 and one <= 11 and two >= 1:
+            x = x + 1
+        return x * one + two
+
+    same(program, (X, torch.tensor(numbers)), operators=library)
+
+
+@pytest.mark.parametrize("mask", [[1, 0, 1, 1], [1, 1, 1, 1], [1, 0, 0, 0]])
+def test_conditions_that_hold_together(same, mask, library):
+    def program(x, taken):
+        one, two = taken.sum().item(), taken[:2].sum().item()
+        both = (one > 2) & (two < 2)
+        chosen = torch.cond(both, lambda y: y + 1, lambda y: y * 2, (x,))
+        return chosen, both, (one > 2) & True, False & (one > 3)
+
+    def asserting(x, taken):
+        one, two = taken.sum().item(), taken[:2].sum().item()
+        assert (one > 2) & (two < 2), "not both"
+        return x + one
+
+    for one in (program, asserting):
+        same(one, (X, torch.tensor(mask)), operators=library)
+
+
+def test_strides_of_a_size_from_data_vary_behind_a_break(library):
+    made = []
+
+    def backend(graph_module, example_inputs):
+        made.append(graph_module)
+        return graph_module.forward
+
+    def program(x, mask):
+        turned = (x[mask] + 1).T
+        print(end="")
+        return turned * 2
+
+    compiled = optimize(backend, operators=library)(program)
+    for count in (2, 3, 4, 5):
+        x, mask = torch.randn(6, 3), torch.arange(6) < count
+        assert torch.equal(compiled(x, mask), program(x, mask))
+    assert len(made) == 2

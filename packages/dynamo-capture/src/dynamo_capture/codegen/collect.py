@@ -86,7 +86,7 @@ class Collector:
         elif kind is SymValue:
             self._symbols(value.expr)
         elif kind is DataCondition:
-            for side in (value.relation.lhs, value.relation.rhs):
+            for side in (side for one in value.relations for side in (one.lhs, one.rhs)):
                 if isinstance(side, Expr):
                     self._symbols(side)
         elif value.is_existing:

@@ -18,7 +18,7 @@ from dynamo_capture.bytecode.resume.code import Parameter, parameter_name
 from dynamo_capture.frames.frame import Frame
 from dynamo_capture.frames.left_functions import left_loop
 from dynamo_capture.session.session import Session
-from dynamo_capture.session.size_history import SizeHistory, Varying
+from dynamo_capture.session.size_history import Form, SizeHistory, Varying
 from dynamo_capture.values import (
     CellValue,
     DictValue,
@@ -29,7 +29,7 @@ from dynamo_capture.values import (
     Value,
 )
 from dynamo_capture.values.base import Context
-from dynamo_capture.values.containers.late_sequences import NumberList, PartsList, PartsTuple
+from dynamo_capture.values.containers.late_sequences import NumberList, PartsList, PartsTuple, RangeList
 from fx_interface.source import LocalSource
 from fx_interface.symbols import Expr
 
@@ -85,7 +85,10 @@ def _note(tx: Context, name: str, value: Value, known: Varying) -> None:
     elif value.expr is not None and isinstance(tx.env.simplify(value.expr), Expr):
         known[name] = "size"
     elif isinstance(value, TensorValue) and not value.meta.spec.is_static:
-        known[name] = tuple(None if isinstance(size, Expr) else size for size in value.meta.spec.sizes)
+        spec = value.meta.spec
+        known[name] = Form(
+            *(tuple(None if isinstance(n, Expr) else n for n in of) for of in (spec.sizes, spec.strides))
+        )
     elif isinstance(value, TupleValue) and value.cls is tuple:
         for index, item in enumerate(value.items):
             _note(tx, f"{name}[{index}]", item, known)
@@ -93,7 +96,7 @@ def _note(tx: Context, name: str, value: Value, known: Varying) -> None:
 
 def _is_unread(value: Value) -> bool:
     """Whether nobody has asked of how many items it is."""
-    return isinstance(value, NumberList | PartsTuple | PartsList) and value.is_unread
+    return isinstance(value, NumberList | PartsTuple | PartsList | RangeList) and value.is_unread
 
 
 def _place_of_result(frame: Frame) -> int | None:

@@ -6,7 +6,7 @@ import weakref
 from collections.abc import Mapping
 from dataclasses import field
 from types import CodeType, FunctionType
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from dynamo_capture.session.known_functions import Part
 from fx_interface.errors import UserLocation
@@ -16,10 +16,17 @@ MANY = 4
 """So many different values of an integer show that it may be anything, 0, 1 and negative ones included."""
 
 
-Varies: TypeAlias = tuple[int | None, ...] | Literal["integer", "size", "all"]
+class Form(NamedTuple):
+    """A tensor's sizes and strides, None for one that differs."""
+
+    sizes: tuple[int | None, ...]
+    strides: tuple[int | None, ...]
+
+
+Varies: TypeAlias = Form | Literal["integer", "size", "all"]
 Varying: TypeAlias = dict[str, Varies]
 """What varies of what a resume function takes, by the texts of sources that begin with its parameters: a tensor's
-sizes, None for one that differs, an integer, one that sizes are made of, or all that is in an object."""
+form, an integer, one that sizes are made of, or all that is in an object."""
 
 
 _SOME_SIZES = (2, 3)
@@ -67,7 +74,7 @@ class SizeHistory:
         if key in self.open_integers:
             return "integer"
         sizes = self.sizes.get(key, ())
-        return sizes if None in sizes else None
+        return Form(sizes, self.strides.get(key, (None,) * len(sizes))) if None in sizes else None
 
     def hand_down(self, known: Varying, parameters: Mapping[str, str]) -> None:
         """What is known to vary of a resume function's ``parameters``, which are read from sources of these texts, as
@@ -86,9 +93,8 @@ class SizeHistory:
             elif what == "size":
                 self.integers.setdefault(key, set()).update(_SOME_SIZES)
             else:
-                before = self.sizes.get(key, what)
-                open_dims = zip(what, before if len(before) == len(what) else what, strict=True)
-                self.sizes[key] = tuple(None if other is None else size for size, other in open_dims)
+                self.sizes[key] = _opened(self.sizes.get(key), what.sizes)
+                self.strides[key] = _opened(self.strides.get(key), what.strides)
 
     def record_integer(self, key: str, value: int) -> int:
         """Remember this integer; how many different ones there have been, as far as it matters."""
@@ -124,6 +130,13 @@ class SizeHistory:
         if known is not None and known[0]() is not function and known[1] is function.__code__:
             self.functions[key] = None
         return self.functions[key] is None
+
+
+def _opened(known: tuple[int | None, ...] | None, found: tuple[int | None, ...]) -> tuple[int | None, ...]:
+    """``found``, with those open that were known to be."""
+    if known is None or len(known) != len(found):
+        return found
+    return tuple(None if other is None else one for one, other in zip(found, known, strict=True))
 
 
 def _merge(

@@ -22,7 +22,7 @@ from dynamo_capture.values import (
     TextValue,
     TupleValue,
 )
-from dynamo_capture.values.containers.late_sequences import NumberList, PartsList, PartsTuple
+from dynamo_capture.values.containers.late_sequences import NumberList, PartsList, PartsTuple, RangeList
 from dynamo_capture.values.containers.mapping import ProxyValue
 from dynamo_capture.values.new_class import NewClass, NewType
 from dynamo_capture.values.objects.instance_dict import FunctionDictValue, InstanceDictValue
@@ -80,6 +80,15 @@ def numbers(to: Reconstruction, value: NumberList) -> None:
         list_(to, value)
     else:
         to.call(torch.Tensor.tolist, lambda: to.push(value.tensor))
+
+
+@makes(RangeList)
+def counted(to: Reconstruction, value: RangeList) -> None:
+    """Lists of a range of sizes."""
+    if value.is_unread:
+        to.call(list, lambda: to.push(value.range))
+    else:
+        list_(to, value)
 
 
 @makes(PartsTuple)

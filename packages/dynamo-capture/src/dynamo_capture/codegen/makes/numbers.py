@@ -16,10 +16,13 @@ def number(to: Reconstruction, value: SymValue) -> None:
 
 @makes(DataCondition)
 def condition(to: Reconstruction, value: DataCondition) -> None:
-    """A comparison of such integers."""
-    _push_expr(to, to.collector.as_written(value.relation.lhs))
-    _push_expr(to, to.collector.as_written(value.relation.rhs))
-    to.emitter.compare_op(value.relation.op)
+    """Comparisons of such integers."""
+    for position, relation in enumerate(value.relations):
+        _push_expr(to, to.collector.as_written(relation.lhs))
+        _push_expr(to, to.collector.as_written(relation.rhs))
+        to.emitter.compare_op(relation.op)
+        if position:
+            to.emitter.binary_op("&")
 
 
 def _push_expr(to: Reconstruction, expr: IntLike) -> None:

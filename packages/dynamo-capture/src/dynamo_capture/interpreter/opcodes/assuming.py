@@ -45,7 +45,10 @@ def assumed(frame: Frame, step: Step, following: int, jumps_if: bool) -> bool | 
         if known is None:
             return None
         condition = known
-    assume(frame.tx, condition.relation if holds else condition.relation.negated())
+    if not holds and len(condition.relations) > 1:
+        return None
+    for relation in condition.relations:
+        assume(frame.tx, relation if holds else relation.negated())
     return holds
 
 

@@ -17,6 +17,7 @@ from dynamo_capture.semantics.operators.object_operators import by_methods, cont
 from dynamo_capture.semantics.operators.pairs import Pairs
 from dynamo_capture.semantics.operators.refusals import TEXTS, check_named, naming, refused
 from dynamo_capture.values import (
+    FALSE,
     Const,
     DictValue,
     DictView,
@@ -30,6 +31,7 @@ from dynamo_capture.values import (
     size_value,
 )
 from dynamo_capture.values.base import Context
+from dynamo_capture.values.numbers.condition import DataCondition
 from dynamo_capture.values.operator_methods import BINARY, BinaryOperator, check_metaclass
 from dynamo_capture.values.tensors.array import ArrayValue
 from dynamo_capture.values.tensors.chosen import ChosenValue
@@ -79,6 +81,17 @@ def _of_constants(tx: Context, row: BinaryOperator, lhs: Const, rhs: Const) -> V
     check_metaclass(tx, lhs.value, row.left, row.plain and plain.left)
     check_metaclass(tx, rhs.value, row.right, row.plain and plain.right)
     return tx.known(tx.fold(lambda: row.function(lhs.value, rhs.value)))
+
+
+@_PAIRS.both(DataCondition, Const)
+def _of_conditions(tx: Context, row: BinaryOperator, lhs: Value, rhs: Value) -> Value | None:
+    """Two bools that data answer, or one and a known one."""
+    if (row.plain or row.symbol) != "&" or not all(value.python_type() is bool for value in (lhs, rhs)):
+        return None
+    known = [value.value for value in (lhs, rhs) if isinstance(value, Const)]
+    if False in known:
+        return FALSE
+    return DataCondition(*(one for v in (lhs, rhs) if isinstance(v, DataCondition) for one in v.relations))
 
 
 @_PAIRS.either(TensorValue, ChosenValue)

@@ -20,7 +20,8 @@ def contained(tx: Context, owner: Value, item: Value, negated: bool) -> Value:
     if found is None:
         return boolean(owner.contains(tx, item) != negated)
     if isinstance(found, DataCondition):
-        return DataCondition(found.relation.negated()) if negated else found
+        (relation,) = found.relations
+        return DataCondition(relation.negated()) if negated else found
     return boolean(tx.truth(found) != negated)
 
 

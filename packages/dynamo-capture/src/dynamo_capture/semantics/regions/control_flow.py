@@ -6,6 +6,8 @@ to a sub-graph that changes nothing outside: what it returns are new tensors, of
 
 from __future__ import annotations
 
+import math
+
 import torch
 
 from dynamo_capture.foundation.break_kinds import CONTROL_FLOW
@@ -52,7 +54,7 @@ def _asked(tx: Context, condition: Value) -> TensorValue | bool:
     """The condition as a tensor in the graph, or the answer where that is known."""
     condition = tx.force(condition)
     if isinstance(condition, DataCondition):
-        number = indicator(condition.relation)
+        number = math.prod(map(indicator, condition.relations))
         made = (
             tx.tensors.call_function(
                 torch.full, [TupleValue([]), SymValue(number)], {"dtype": Const(torch.bool)}

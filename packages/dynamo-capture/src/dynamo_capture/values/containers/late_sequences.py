@@ -3,6 +3,7 @@
     sizes = counts.tolist()                   # a list of as many numbers as ``counts`` has
     parts = torch.split(x, sizes)             # as many parts
     y = torch.cat(parts)                      # and nobody has asked how many
+    places = torch.tensor(list(range(n)))     # nor how many places there are
 
 A result of the code that is still unread is made by Python, as the program has written it.
 """
@@ -12,6 +13,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dynamo_capture.values.base import Context, IteratorValue, Value
+from dynamo_capture.values.constant import Const
+from dynamo_capture.values.containers.ranges import SymRange
 from dynamo_capture.values.containers.sequences import ListValue, TupleValue
 from dynamo_capture.values.sequence_iterator import SequenceIterator
 from dynamo_capture.values.tensors.tensor import TensorValue
@@ -137,3 +140,39 @@ class PartsList(ListValue):
 
     def children(self, tx: Context) -> list[Value]:
         return [self.origin] if self.is_unread else super().children(tx)
+
+
+class RangeList(ListValue):
+    """``list(range(start, stop))`` of sizes, which goes up or down by one."""
+
+    __slots__ = ("range",)
+
+    def __init__(self, tx: Context, numbers: SymRange) -> None:
+        super().__init__([], unread=lambda: numbers.unpack(tx))
+        self.range = numbers
+
+    @property
+    def kinds(self) -> list[Value]:
+        return [] if self.is_unread else self.items
+
+    def read_ahead(self, index: int) -> Value | None:
+        return None
+
+    def append(self, tx: Context, items: list[Value]) -> None:
+        self.unpack(tx)
+        super().append(tx, items)
+
+    def children(self, tx: Context) -> list[Value]:
+        return [self.range] if self.is_unread else super().children(tx)
+
+    def has_items(self, tx: Context) -> bool:
+        """Whether there is any."""
+        start, stop, step = self.range.bounds
+        return tx.truth(tx.operators.compare("<" if step.known_as(int) == 1 else ">", start, stop))
+
+    def slice_of(self, tx: Context, window: slice) -> Value:
+        if not self.is_unread or window != slice(None, None, -1) or not self.has_items(tx):
+            return super().slice_of(tx, window)
+        start, stop, step = self.range.bounds
+        ends = [tx.operators.binary("-", end, step) for end in (stop, start)]
+        return RangeList(tx, SymRange((ends[0], ends[1], tx.operators.binary("-", Const(0), step))))

@@ -1,4 +1,4 @@
-"""Comparisons that only data can answer: ``n < 5`` where a mask selects ``n`` elements."""
+"""Comparisons that only data can answer: ``n < 5`` where a mask selects ``n`` elements, ``(n < 5) & (m > 2)``."""
 
 from __future__ import annotations
 
@@ -11,16 +11,21 @@ from fx_interface.symbols import Relation
 
 
 class DataCondition(Value):
-    """A bool known when the graph has run. It may be stated (``torch._check``) and returned, not branched on."""
+    """A bool known when the graph has run: whether all ``relations`` hold. It may be stated (``torch._check``) and
+    returned, not branched on."""
 
-    __slots__ = ("relation",)
+    __slots__ = ("relations",)
     python_class = bool
 
-    def __init__(self, relation: Relation) -> None:
-        self.relation = relation
+    def __init__(self, *relations: Relation) -> None:
+        self.relations = relations
 
     def __repr__(self) -> str:
-        return f"DataCondition({self.relation})"
+        return f"DataCondition({self._text})"
+
+    @property
+    def _text(self) -> str:
+        return " and ".join(map(str, self.relations))
 
     def identity(self) -> object:
         raise self._unknown()
@@ -29,10 +34,10 @@ class DataCondition(Value):
         raise self._unknown()
 
     def truth(self, tx: Context) -> bool:
-        return tx.decide(self.relation)
+        return all(tx.decide(relation) for relation in self.relations)
 
     def describe(self) -> str:
-        return f"whether {self.relation}"
+        return f"whether {self._text}"
 
     def _unknown(self) -> GraphBreak:
-        return GraphBreak(DATA_NUMBER, f"whether {self.relation} is known only when the graph has run")
+        return GraphBreak(DATA_NUMBER, f"whether {self._text} is known only when the graph has run")

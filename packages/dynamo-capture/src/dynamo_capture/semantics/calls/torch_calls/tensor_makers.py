@@ -22,12 +22,16 @@ from dynamo_capture.values import (
     tensors_of,
 )
 from dynamo_capture.values.base import Context
+from dynamo_capture.values.containers.late_sequences import RangeList
 from dynamo_capture.values.structures import sequence_leaves
 from dynamo_capture.values.tensors.floating import RuntimeFloat
 
 
 def _make_tensor(function: Any) -> Any:
     def make(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        counted = _tensor_of_range(tx, args[0], kwargs) if len(args) == 1 else None
+        if counted is not None:
+            return counted
         if args and (args[0].varies or _has_varying(tx, args[0])):
             made_of_numbers = _tensor_of_numbers(tx, args[0], kwargs)
             if made_of_numbers is not None:
@@ -47,6 +51,19 @@ def _make_tensor(function: Any) -> Any:
         return tx.tensors.call_function(function, args, kwargs)
 
     return make
+
+
+def _tensor_of_range(tx: Context, value: Value, kwargs: dict[str, Value]) -> Value | None:
+    """The tensor of ``list(range(n))``, of however many numbers; None for other values and options."""
+    given = {name: item for name, item in kwargs.items() if not is_none(item)}
+    if not isinstance(value, RangeList) or not value.is_unread or not given.keys() <= {"dtype", "device"}:
+        return None
+    if "dtype" in given and tx.constant(given["dtype"]) is not torch.int64:
+        return None
+    if not value.has_items(tx):  # a tensor of floats
+        return None
+    options = {"dtype": Const(torch.int64), **given}
+    return tx.tensors.call_function(torch.arange, list(value.range.bounds), options)
 
 
 def _has_varying(tx: Context, value: Value) -> bool:

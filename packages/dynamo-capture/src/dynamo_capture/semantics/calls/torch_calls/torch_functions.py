@@ -125,7 +125,8 @@ def assert_(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
         condition = truth_of(tx, args[0]) if args[0].content is None and not tx.output.lasts else None
         if condition is None:
             raise GraphBreak(CONTENT_DECIDES, "an assertion on a tensor reads its content")
-        assume(tx, condition.relation)
+        for relation in condition.relations:
+            assume(tx, relation)
         return NONE
     if not tx.truth(args[0]):
         raise tx.raises(AssertionError, args[1])
@@ -137,7 +138,9 @@ def check(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     if isinstance(args[0], TensorValue):
         raise GraphBreak(CONTENT_DECIDES, "an assertion on a tensor reads its content")
     if isinstance(args[0], DataCondition):
-        state(tx, args[0].relation, _message(tx, args))
+        said = _message(tx, args)
+        for relation in args[0].relations:
+            state(tx, relation, said)
         return NONE
     if not tx.truth(args[0]):
         message = (
