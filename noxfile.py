@@ -183,6 +183,14 @@ def fuzz(session: nox.Session) -> None:
 
 
 @nox.session
+def examples(session: nox.Session) -> None:
+    """Every program of examples/; the tests run four of them."""
+    install_stack(session)
+    environment = ONE_THREAD | {"ALL_EXAMPLES": "1"}
+    session.run("python", "-m", "pytest", "-q", "integration_tests/test_examples.py", env=environment)
+
+
+@nox.session
 def minify(session: nox.Session) -> None:
     """Planted miscompilations, crashes and hangs, each brought to a few lines; the tests try three of them."""
     install_stack(session)

@@ -5,5 +5,5 @@ from sybil.parsers.markdown import PythonCodeBlockParser, SkipParser
 
 pytest_collect_file = Sybil(
     parsers=[PythonCodeBlockParser(), SkipParser()],
-    patterns=["quick-start.md", "tour.md"],
+    patterns=["joint-graphs.md", "quick-start.md", "tour.md"],
 ).pytest()

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from workspace import ROOT
 
-PAGES = ("README.md", "docs/**/*.md", "packages/*/README.md", "packages/*/CHANGELOG.md")
+PAGES = ("README.md", "examples/README.md", "docs/**/*.md", "packages/*/README.md", "packages/*/CHANGELOG.md")
 _LINK = re.compile(r"\]\(([^)#\s]+)[^)]*\)")
 
 
