@@ -72,8 +72,8 @@ torch.manual_seed(3)
 program = Program()
 CALLS = [
     (torch.randn(2, 5, 8), torch.randn(8), 3, True),
-    (torch.randn(2, 7, 8), torch.randn(8), 4, True),
-    (torch.randn(2, 6, 8), torch.randn(8), 5, True),
+    (torch.randn(2, 6, 8), torch.randn(8), 4, True),
+    (torch.randn(2, 7, 8), torch.randn(8), 5, True),
 ]
 """
 
