@@ -2,6 +2,7 @@
 
 const SVG = "http://www.w3.org/2000/svg";
 const MOST = 350; // nodes in view that are drawn with text
+const CROWD = 1000; // edges in view that are drawn strongly
 
 class Picture {
   constructor(graph, onChoose) {
@@ -144,7 +145,8 @@ class Picture {
         steps.push(`M${x1} ${y1}C${x1} ${y1 + bend} ${x2} ${y2 - bend} ${x2} ${y2}`);
       }
     });
-    return shape("path", { class: "edges", d: steps.join(""), "stroke-width": Math.max(1, 0.6 / scale) });
+    const opacity = steps.length > CROWD ? 0.12 : 0.55; // many edges would hide the nodes
+    return shape("path", { class: "edges", d: steps.join(""), "stroke-width": Math.max(1, 0.6 / scale), "stroke-opacity": opacity });
   }
 
   kind(number) {
