@@ -44,6 +44,20 @@ def test_weights_are_the_process_own(make: Any) -> None:
     assert path.read_bytes() == before
 
 
+def test_weights_may_be_passed(make: Any) -> None:
+    weight = torch.tensor([5.0, 6.0, 7.0])
+    artifact = load(make(), weights={"w": weight, "unused": torch.ones(1)})
+    x = torch.zeros(2, 3)
+    assert torch.equal(artifact(x)["y"][0], weight)
+    weight.add_(1)
+    assert torch.equal(artifact(x)["y"][0], weight)
+    strided = torch.arange(6.0)[::2]
+    assert torch.equal(load(make(), weights={"w": strided})(x)["y"][0], strided)
+    for wrong in (torch.ones(4), torch.ones(3, dtype=torch.int64)):
+        with pytest.raises(ArtifactError, match="FXA201"):
+            load(make(), weights={"w": wrong})
+
+
 def test_several_may_be_loaded_and_dropped(make: Any) -> None:
     path = make()
     x = torch.ones(2, 3)

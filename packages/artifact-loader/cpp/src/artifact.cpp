@@ -153,6 +153,7 @@ std::map<std::string, Stored> stored_tensors(char *data, size_t size) {
 }
 
 Handle constant(const Json &item, const std::map<std::string, Stored> &stored, FxaArtifact &artifact) {
+    if (item["tensor"].kind == Json::Null) throw Refused("FXA201", "the weight " + item["name"].string() + " is not in the artifact");
     auto found = stored.find(item["tensor"].string());
     if (found == stored.end()) throw Refused("FXA201", "the weight " + item["name"].string() + " is missing");
     Stored of = found->second;

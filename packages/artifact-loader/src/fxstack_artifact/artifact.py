@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 
@@ -64,11 +64,17 @@ class Artifact:
         return f"<Artifact of {', '.join(self._entry_points)} for {self.target}>"
 
 
-def load(path: str | os.PathLike[str], *, copy: bool = False) -> Artifact:
+Weights: TypeAlias = Mapping[str, torch.Tensor] | str | os.PathLike[str]
+"""Tensors by the names of a model's parameters and buffers, or a safetensors file of them."""
+
+
+def load(path: str | os.PathLike[str], *, weights: Weights | None = None, copy: bool = False) -> Artifact:
     """The artifact at ``path``, all of it checked before any of it is used.
 
-    ``copy``: its content is read; otherwise weights stay in the file, which is mapped: whoever changes it then changes
-    them. OSError if the file cannot be opened; ArtifactError (FXA1xx, FXA2xx) if it is refused.
+    ``weights`` take the place of those in the file, and are needed where it was written without: the artifact computes
+    with the very tensors where their strides are right. ``copy``: the file's content is read; otherwise weights stay in
+    the file, which is mapped: whoever changes it then changes them. OSError if a file cannot be opened; ArtifactError
+    (FXA1xx, FXA2xx) if it is refused.
     """
     from fxstack_artifact import _native  # an inspection needs no torch functions
 
@@ -77,7 +83,7 @@ def load(path: str | os.PathLike[str], *, copy: bool = False) -> Artifact:
     copies = archive.contents(lambda name: name == PROGRAM or name.endswith(f".{target}.so"))
     program = _program(copies)
     try:
-        return _assemble(archive, copies, program, target)
+        return _assemble(archive, copies, program, target, _bound(weights))
     except ArtifactError:
         raise
     except (AttributeError, LookupError, OverflowError, RuntimeError, TypeError, ValueError) as error:
@@ -85,14 +91,19 @@ def load(path: str | os.PathLike[str], *, copy: bool = False) -> Artifact:
 
 
 def _assemble(
-    archive: Archive, copies: Mapping[str, bytes], program: Mapping[str, Any], target: str
+    archive: Archive,
+    copies: Mapping[str, bytes],
+    program: Mapping[str, Any],
+    target: str,
+    bound: Mapping[str, torch.Tensor],
 ) -> Artifact:
     from fxstack_artifact.program.constants import constants, stored_tensors
     from fxstack_artifact.program.entry_point import EntryPoint
 
     described = program["constants"]
-    stored = stored_tensors(archive.buffer, *archive.place(WEIGHTS)) if described else {}
-    made = constants(described, stored, archive.buffer)
+    is_stored = any(item["tensor"] is not None for item in described)
+    stored = stored_tensors(archive.buffer, *archive.place(WEIGHTS)) if is_stored else {}
+    made = constants(described, stored, archive.buffer, bound)
     found = {
         str(name): EntryPoint(str(name), data, made, copies[data["graph"]["objects"][target]])
         for name, data in program["entry_points"].items()
@@ -102,6 +113,19 @@ def _assemble(
     return Artifact(
         found, target, {item["name"]: tensor for item, tensor in zip(described, made, strict=True)}
     )
+
+
+def _bound(weights: Weights | None) -> Mapping[str, torch.Tensor]:
+    if weights is None or isinstance(weights, Mapping):
+        return weights or {}
+    from safetensors import SafetensorError, safe_open  # for weights beside the file
+
+    try:
+        with safe_open(weights, framework="pt") as file:
+            names = file.keys()
+            return {name: file.get_tensor(name) for name in names}
+    except SafetensorError as error:
+        raise ArtifactError("FXA201", f"{weights} is no safetensors file ({error})") from error
 
 
 def _program(copies: Mapping[str, bytes]) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import safetensors.torch
 import torch
 from torch import nn
 
@@ -159,6 +160,31 @@ def test_entry_points_share_weights(tmp_path: Path) -> None:
     assert len(fxstack.inspect(path)["constants"]) == 4
     with pytest.raises(ArtifactError, match="FXA202"):
         loaded(X)
+
+
+def test_weights_are_bound_when_it_is_loaded(tmp_path: Path) -> None:
+    model = Buffers()
+    pair = Pair([torch.randn(8)], {"unused": torch.ones(1)})
+    path = fxstack.aot_compile(model, (X,), {"pair": pair}, path=tmp_path / "m.fxa", weights="outside")
+    with pytest.raises(ArtifactError, match=r"FXA201.*norm\.num_batches_tracked is not in the artifact"):
+        fxstack.load(path)
+    other = Buffers()
+    eager = copy.deepcopy(other)
+    file = tmp_path / "other.safetensors"
+    safetensors.torch.save_file({name: t.contiguous() for name, t in other.state_dict().items()}, file)
+    for weights in (other.state_dict(), file):
+        loaded = fxstack.load(path, weights=weights)
+        reference = copy.deepcopy(eager)
+        with torch.no_grad():
+            for _ in range(2):
+                torch.testing.assert_close(loaded(X, pair=pair)["y"], reference(X, pair=pair)["y"])
+    torch.testing.assert_close(other.norm.running_mean, reference.norm.running_mean)  # the very tensors
+    for wrong in ({"twin": torch.ones(3)}, {"twin": torch.ones(8, 8).double()}):
+        with pytest.raises(ArtifactError, match=r"FXA201.*twin"):
+            fxstack.load(path, weights=other.state_dict() | wrong)
+    (tmp_path / "none").write_bytes(b"x")
+    with pytest.raises(ArtifactError, match=r"FXA201.*no safetensors"):
+        fxstack.load(path, weights=tmp_path / "none")
 
 
 def test_levels_of_processors(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Constants out of safetensors: tensors that lie where the file is mapped.
 
-A constant is ``{"name", "tensor", "dtype", "sizes", "strides"}``: ``tensor`` names what safetensors holds: as
+A constant is ``{"name", "tensor", "dtype", "sizes", "strides"}``: ``tensor`` names what safetensors holds (null: it is
+bound when the artifact is loaded): as
 many elements as lie between its first and its last one, seen by ``sizes`` and ``strides``.
 """
 
@@ -67,15 +68,56 @@ def stored_tensors(buffer: mmap.mmap | bytearray, start: int, size: int) -> dict
 
 
 def constants(
-    described: Sequence[Mapping[str, Any]], stored: Mapping[str, Stored], buffer: mmap.mmap | bytearray
+    described: Sequence[Mapping[str, Any]],
+    stored: Mapping[str, Stored],
+    buffer: mmap.mmap | bytearray,
+    bound: Mapping[str, torch.Tensor],
 ) -> list[torch.Tensor]:
-    """The constants of a program, in order."""
-    return [_constant(item, stored, buffer) for item in described]
+    """The constants of a program, in order: those that are ``bound`` by name, and the others out of the file."""
+    return [
+        _bound(item, bound[item["name"]]) if item["name"] in bound else _constant(item, stored, buffer)
+        for item in described
+    ]
+
+
+def _bound(item: Mapping[str, Any], tensor: torch.Tensor) -> torch.Tensor:
+    """A tensor of the caller's; a copy of it only where it lies otherwise in memory than the program takes it."""
+    sizes, strides = [int(n) for n in item["sizes"]], [int(n) for n in item["strides"]]
+    if (
+        str(tensor.dtype) != f"torch.{item['dtype']}"
+        or list(tensor.shape) != sizes
+        or tensor.device.type != "cpu"
+    ):
+        raise ArtifactError(
+            "FXA201",
+            f"the weight {item['name']} is {tensor.dtype} of {list(tensor.shape)} on {tensor.device}, "
+            f"the program takes torch.{item['dtype']} of {sizes} on cpu",
+        )
+    plain = tensor.detach().resolve_conj().resolve_neg()
+    if list(plain.stride()) == strides and type(plain) is torch.Tensor:
+        return plain
+    once = plain
+    for d, (size, stride) in enumerate(zip(sizes, strides, strict=True)):
+        if size > 1 and stride == 0:  # the program sees one memory several times
+            once = once.narrow(d, 0, 1)
+    if once is not plain and not torch.equal(once.expand(sizes), plain):
+        raise ArtifactError(
+            "FXA201",
+            f"the weight {item['name']} has strides {strides} in the program, and repeats nothing here",
+        )
+    made = torch.empty_strided(once.shape, [stride or 1 for stride in strides], dtype=plain.dtype)
+    return made.copy_(once).expand(sizes)
 
 
 def _constant(
     item: Mapping[str, Any], stored: Mapping[str, Stored], buffer: mmap.mmap | bytearray
 ) -> torch.Tensor:
+    if item["tensor"] is None:
+        raise ArtifactError(
+            "FXA201",
+            f"the weight {item['name']} is not in the artifact",
+            "pass it: load(path, weights=model.state_dict()), or the path of a safetensors file",
+        )
     found = stored.get(str(item["tensor"]))
     if found is None:
         raise ArtifactError("FXA201", f"the weight {item['name']} is missing")

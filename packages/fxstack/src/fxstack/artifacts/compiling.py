@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import safetensors.torch
 
@@ -35,6 +35,7 @@ def aot_compile(
     path: str | os.PathLike[str],
     dynamic_shapes: Any = None,
     target: str | Sequence[str] | None = None,
+    weights: Literal["inside", "outside"] = "inside",
     options: Options | Mapping[str, Any] | None = None,
 ) -> Path:
     """Compile ``model`` for arguments like these and write an artifact to ``path``, which is returned.
@@ -42,7 +43,8 @@ def aot_compile(
     ``model``: a module or function, what ``fxstack.export`` returned, or several of these by the names of the entry
     points (``{"prefill": ..., "decode": ...}``), which share weights. ``dynamic_shapes`` is as for ``export``.
     ``target``: one of ``x86-64-v2``, ``-v3``, ``-v4`` or several, of which the best is chosen when the file is loaded;
-    None: this processor's. ``fxstack.load`` runs the file.
+    None: this processor's. ``weights``: whether the model's parameters and buffers are in the file, or are passed to
+    ``fxstack.load``, which runs it (``load(path, weights=...)``: a state dict, or a safetensors file beside it).
 
     ExportError (FXS5xx) if it cannot be exported; MissingCompilerError IND111 and CompilationError (IND11x) if it
     cannot be compiled; OSError if the file cannot be written.
@@ -52,7 +54,7 @@ def aot_compile(
     if not isinstance(model, (Exported, Mapping)):
         model = export(model, args, kwargs, dynamic_shapes=dynamic_shapes, options=options)
     exports = {"forward": model} if isinstance(model, Exported) else dict(model)
-    weights = Weights()
+    held = Weights(inside=weights == "inside")
     contents: dict[str, bytes] = {}
     entry_points = {}
     for number, (name, exported) in enumerate(exports.items()):
@@ -60,10 +62,10 @@ def aot_compile(
         native = _native_object(exported, chosen, targets)
         objects = {level: f"native/{number}.{level}.so" for level in targets}
         contents.update({objects[level]: native.libraries[level] for level in targets})
-        entry_points[name] = _entry_point(exported, contract, native, objects, weights)
-    program = {"constants": weights.described, "entry_points": entry_points}
+        entry_points[name] = _entry_point(exported, contract, native, objects, held)
+    program = {"constants": held.described, "entry_points": entry_points}
     text = json.dumps(program, separators=(",", ":"), allow_nan=False).encode()
-    stored = {WEIGHTS: safetensors.torch.save(weights.stored)} if weights.stored else {}
+    stored = {WEIGHTS: safetensors.torch.save(held.stored)} if held.stored else {}
     place = Path(path)
     write_archive(place, {PROGRAM: text, **contents, **stored}, targets)
     return place

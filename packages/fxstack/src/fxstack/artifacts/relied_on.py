@@ -13,6 +13,7 @@ from fx_guards.kinds.state import GlobalState
 from fx_guards.kinds.tensor import TensorMatch
 from fx_interface.source import (
     DictKeySource,
+    InstanceDictSource,
     ItemSource,
     LocalSource,
     SizeSource,
@@ -46,6 +47,8 @@ What a class has is settled with the classes: arguments are of Python's and torc
 
 _READ = (ItemSource, DictKeySource, SizeSource, StrideSource, TypeSource)
 """How what a contract states is read from an argument."""
+_ABSENT = (fx_guards.KeyAbsent, fx_guards.AttributeAbsent)
+"""Attributes that a program looks for on tensors and does not find: a contract knows plain tensors, without any."""
 
 
 def check_guards(guards: Iterable[Any]) -> None:
@@ -72,6 +75,7 @@ def _is_stated(guard: Any) -> bool:
         return False
     is_read_plainly = True
     while source.base is not None:
-        is_read_plainly = is_read_plainly and isinstance(source, _READ)
+        is_absence = isinstance(source, InstanceDictSource) and isinstance(guard, _ABSENT)
+        is_read_plainly = is_read_plainly and (is_absence or isinstance(source, _READ))
         source = source.base
     return not isinstance(source, LocalSource) or (is_read_plainly and isinstance(guard, _STATED))

@@ -14,9 +14,11 @@ from fxstack.artifacts.errors import ExportError
 
 class Weights:
     """The constants of all entry points of an artifact. ``described`` is what the loader's ``constants`` reads;
-    ``stored`` what safetensors is given, by name."""
+    ``stored`` what safetensors is given, by name. Those that have names in a model are ``inside`` or left out, to be
+    bound when the artifact is loaded."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, inside: bool = True) -> None:
+        self._inside = inside
         self.described: list[dict[str, Any]] = []
         self.stored: dict[str, torch.Tensor] = {}
         self._numbers: dict[int, int] = {}
@@ -33,16 +35,18 @@ class Weights:
         self._held.append(tensor)
         name = self._unique(names.get(id(tensor), f"constant.{number}"))
         flat = _in_memory_order(tensor, name)
+        is_left_out = not self._inside and id(tensor) in names
+        place = None if is_left_out else name if written else self._same_content(flat, name)
         self.described.append(
             {
                 "name": name,
-                "tensor": name if written else self._same_content(flat, name),
+                "tensor": place,
                 "dtype": str(tensor.dtype).removeprefix("torch."),
                 "sizes": list(tensor.shape),
                 "strides": list(tensor.stride()),
             }
         )
-        if self.described[-1]["tensor"] == name:
+        if place == name:
             self.stored[name] = flat
         return number
 
