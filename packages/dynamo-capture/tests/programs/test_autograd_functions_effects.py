@@ -4,7 +4,8 @@ import pytest
 import torch
 from torch.autograd import Function
 
-from dynamo_capture import optimize
+from dynamo_capture import CaptureError, optimize
+from dynamo_capture.semantics.regions import autograd_function
 
 X = torch.arange(6.0).reshape(2, 3) / 6 + 0.5
 
@@ -263,3 +264,34 @@ def test_a_backward_that_cannot_run_yet(same):
         return x.grad
 
     same(program, (torch.ones(2, requires_grad=True), []))
+
+
+class Doubled(Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * 2
+
+
+def test_a_loop_of_very_many_calls_runs_in_python(monkeypatch):
+    monkeypatch.setattr(autograd_function, "_MOST_IN_A_GRAPH", 3)
+
+    def program(x, count):
+        for _ in range(count):
+            x = Doubled.apply(x)
+        return x * 2
+
+    run = optimize(lambda graph_module, _: graph_module.forward)(program)
+    for count in (3, 20):
+        x = torch.ones(2, requires_grad=True)
+        run(x, count).sum().backward()
+        assert x.grad.tolist() == [2.0 * 2**count] * 2
+    (_, why), *others = run.__fxstack_capture__.report.eager
+    assert "CAP243" in str(why)
+    assert not others
+    whole = optimize(lambda graph_module, _: graph_module.forward, fullgraph=True)(program)
+    with pytest.raises(CaptureError, match="CAP243"):
+        whole(torch.ones(2, requires_grad=True), 20)

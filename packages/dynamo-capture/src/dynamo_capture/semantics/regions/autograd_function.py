@@ -12,7 +12,7 @@ import inspect
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import field
-from typing import Any
+from typing import Any, Final
 
 import torch
 from torch.autograd.function import once_differentiable
@@ -35,6 +35,9 @@ from fx_interface.regions import differentiable
 from fx_interface.tensor_spec import TensorSpec, contiguous_strides, is_differentiable, with_grad
 
 Function = torch.autograd.Function
+_MOST_IN_A_GRAPH: Final = 4_000
+"""Each call is traced by itself, forward and backward, which takes a hundred times as long as a call of an operator. A
+loop of more rounds than that runs in Python."""
 
 
 @dataclass(slots=True)
@@ -67,6 +70,11 @@ class _Call:
 def apply(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     owner, *given = args
     cls = tx.constant(owner)
+    if len(tx.output.bodies) > 2 * _MOST_IN_A_GRAPH:
+        what = (
+            f"{cls.__name__}.apply() is called when the graph has {_MOST_IN_A_GRAPH} calls of such functions"
+        )
+        raise GraphBreak(AUTOGRAD_FUNCTION, what, as_written=True)
     given = _with_defaults(tx, cls, given, kwargs)
     again = tx.output.may_be_recorded
     needs = [isinstance(v, TensorValue) and (v.meta.requires_grad or again) for v in given]
