@@ -34,7 +34,7 @@ from fx_interface.tensor_spec import TensorSpec, contiguous_strides
 )
 def test_matmul(one: tuple[int, ...], two: tuple[int, ...], grad: bool) -> None:
     a, b = (torch.randn(s, dtype=torch.float64).requires_grad_(grad) for s in (one, two))
-    torch.testing.assert_close(matmul(a, b), torch.matmul(a, b))
+    torch.testing.assert_close(matmul(a, b), torch.matmul(a, b), rtol=0, atol=0)
     assert matmul(a, b).shape == torch.matmul(a, b).shape
 
 
@@ -43,7 +43,7 @@ def test_matmul(one: tuple[int, ...], two: tuple[int, ...], grad: bool) -> None:
 def test_linear(sizes: tuple[int, ...], with_bias: bool) -> None:
     x, w = torch.randn(sizes), torch.randn(6, 3)
     bias = torch.randn(6) if with_bias else None
-    torch.testing.assert_close(linear(x, w, bias), torch.nn.functional.linear(x, w, bias))
+    torch.testing.assert_close(linear(x, w, bias), torch.nn.functional.linear(x, w, bias), rtol=0, atol=0)
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_attention(batch: tuple[int, ...], dtype: torch.dtype, options: dict[str
         found.append((result, *torch.autograd.grad(result.sum(), given)))
     for one, other in zip(*found, strict=True):
         assert one.dtype == other.dtype
-        torch.testing.assert_close(one, other)
+        torch.testing.assert_close(one, other, rtol=0, atol=0)
 
 
 def test_attention_of_fused_kernels_and_errors_are_torchs() -> None:

@@ -63,7 +63,7 @@ def test_a_result_that_the_program_has_differentiated(
     compiled: Any, program: Program, place: int, raises: bool
 ) -> None:
     (expected, gradient), (found, own) = outcome(program, place), outcome(compiled(program), place)
-    torch.testing.assert_close(found, expected)
+    torch.testing.assert_close(found, expected, rtol=0, atol=0)
     assert (gradient is None) is (own is None) is raises
     if not raises:
-        torch.testing.assert_close(own, gradient)
+        torch.testing.assert_close(own, gradient, rtol=0, atol=0)

@@ -22,4 +22,4 @@ def test_lstm_layers(grad: bool, library: Any, interpreter: Any) -> None:
         wanted = [x, *layers.parameters()] if grad else []
         loss = (output.sum() + hidden.square().sum() + cell.sum(),)
         outcomes.append((output, hidden, cell, *(torch.autograd.grad(loss, wanted) if grad else ())))
-    torch.testing.assert_close(outcomes[1], outcomes[0])
+    torch.testing.assert_close(outcomes[1], outcomes[0], rtol=0, atol=0)

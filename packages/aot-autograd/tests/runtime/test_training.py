@@ -32,14 +32,14 @@ def test_gradients_accumulate(compiled: Any) -> None:
     run = compiled(lambda w: (w * 2).sum())
     run(w).backward()
     run(w).backward()
-    torch.testing.assert_close(w.grad, torch.full((3,), 4.0, dtype=torch.float64))
+    torch.testing.assert_close(w.grad, torch.full((3,), 4.0, dtype=torch.float64), rtol=0, atol=0)
 
 
 def test_an_unused_result_costs_no_gradient(compiled: Any) -> None:
     x = D(3)
     used, unused = compiled(lambda x: (x.exp(), x.sin()))(x)
     (gradient,) = torch.autograd.grad(used.sum(), x)
-    torch.testing.assert_close(gradient, x.exp())
+    torch.testing.assert_close(gradient, x.exp(), rtol=0, atol=0)
 
 
 def test_a_view_that_is_written_to_stays_a_view(compiled: Any) -> None:
@@ -54,7 +54,7 @@ def test_a_view_that_is_written_to_stays_a_view(compiled: Any) -> None:
         (gradient,) = torch.autograd.grad((one + other).sum() + whole.sum(), w)
         found.append((whole.detach(), gradient))
     for one, other in zip(*found, strict=True):
-        torch.testing.assert_close(one, other)
+        torch.testing.assert_close(one, other, rtol=0, atol=0)
 
 
 def test_what_only_an_unused_result_depends_on_gets_no_gradient(compiled: Any) -> None:
@@ -62,8 +62,8 @@ def test_what_only_an_unused_result_depends_on_gets_no_gradient(compiled: Any) -
     used, _ = compiled(lambda x, w, v: (x * w, x * v))(x, w, v)
     used.sum().backward()
     assert v.grad is None
-    torch.testing.assert_close(w.grad, x.detach())
-    torch.testing.assert_close(x.grad, w.detach())
+    torch.testing.assert_close(w.grad, x.detach(), rtol=0, atol=0)
+    torch.testing.assert_close(x.grad, w.detach(), rtol=0, atol=0)
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_gradients_arrive_in_any_layout(change: Any, compiled: Any) -> None:
     x, weight = D(3, 4), change(D(3, 4)).detach()
     result = compiled(lambda x: x.exp())(x)
     (actual,) = torch.autograd.grad(result, x, weight)
-    torch.testing.assert_close(actual, x.exp() * weight)
+    torch.testing.assert_close(actual, x.exp() * weight, rtol=0, atol=0)
 
 
 def test_writing_to_a_saved_input_is_noticed(compiled: Any) -> None:
@@ -111,7 +111,7 @@ def test_results_may_be_written_to_as_in_eager(function: Any, compiled: Any) -> 
         result = call(x)
         result.mul_(3)
         outcomes.append((result, torch.autograd.grad(result.sum(), x) if result.requires_grad else ()))
-    torch.testing.assert_close(*outcomes)
+    torch.testing.assert_close(*outcomes, rtol=0, atol=0)
     assert outcomes[0][0].requires_grad == outcomes[1][0].requires_grad
 
 
@@ -120,7 +120,7 @@ def test_a_view_result_is_a_view_of_the_input(compiled: Any) -> None:
     view, value = compiled(lambda x: (x.t(), x.exp()))(x)
     assert view._base is x
     (gradient,) = torch.autograd.grad(view.sum() + value.sum(), x)
-    torch.testing.assert_close(gradient, 1 + x.exp())
+    torch.testing.assert_close(gradient, 1 + x.exp(), rtol=0, atol=0)
 
 
 def test_a_mutated_input_gets_a_history(compiled: Any) -> None:
@@ -132,7 +132,7 @@ def test_a_mutated_input_gets_a_history(compiled: Any) -> None:
         total = call(buffer, w)
         assert buffer.requires_grad
         outcomes.append(torch.autograd.grad(total + buffer.exp().sum(), w))
-    torch.testing.assert_close(*outcomes)
+    torch.testing.assert_close(*outcomes, rtol=0, atol=0)
 
 
 def test_a_mutated_input_that_is_no_leaf(compiled: Any) -> None:
@@ -143,14 +143,14 @@ def test_a_mutated_input_that_is_no_leaf(compiled: Any) -> None:
         x = w * 2
         total = call(x, w)
         outcomes.append((total, x, torch.autograd.grad(total + x.exp().sum(), w)))
-    torch.testing.assert_close(*outcomes)
+    torch.testing.assert_close(*outcomes, rtol=0, atol=0)
 
 
 def test_hooks_run(compiled: Any) -> None:
     x, seen = D(3), []
     x.register_hook(lambda g: seen.append(g) or g * 2)
     compiled(lambda x: x.exp().sum())(x).backward()
-    torch.testing.assert_close(seen[0] * 2, x.grad)
+    torch.testing.assert_close(seen[0] * 2, x.grad, rtol=0, atol=0)
 
 
 def test_saved_tensors_are_freed(compiled: Any) -> None:
@@ -217,9 +217,9 @@ def test_autocast_around_the_program(check: Any, compiled: Any) -> None:
     with torch.autocast("cpu", torch.bfloat16):
         one, two = function(x, w), compiled(function)(x, w)
     assert one.dtype is two.dtype
-    torch.testing.assert_close(two, one)
+    torch.testing.assert_close(two, one, rtol=0, atol=0)
     gradients = [torch.autograd.grad(r.float().sum(), [x, w]) for r in (one, two)]
-    torch.testing.assert_close(*gradients)
+    torch.testing.assert_close(*gradients, rtol=0, atol=0)
 
 
 def test_autocast_does_not_convert_again_what_it_let_alone(compiled: Any) -> None:
@@ -232,7 +232,7 @@ def test_autocast_does_not_convert_again_what_it_let_alone(compiled: Any) -> Non
         with torch.autocast("cpu", torch.bfloat16):
             found = one(*parts)
         outcomes.append((found, *torch.autograd.grad(found.float().square().sum(), parts)))
-    torch.testing.assert_close(*outcomes)
+    torch.testing.assert_close(*outcomes, rtol=0, atol=0)
 
 
 def test_random_state_is_untouched_by_tracing_and_advanced_as_in_eager(compiled: Any) -> None:

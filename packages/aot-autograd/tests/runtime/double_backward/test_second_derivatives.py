@@ -32,7 +32,7 @@ def test_derivatives_of_any_order_are_eagers(compiled: Any) -> None:
 
     expected, found = derivatives(function, x, 4), derivatives(compiled(function), x, 4)
     for one, other in zip(found, expected, strict=True):
-        torch.testing.assert_close(one, other)
+        torch.testing.assert_close(one, other, rtol=0, atol=0)
 
 
 def test_a_gradient_penalty_reaches_the_weights(compiled: Any) -> None:
@@ -46,7 +46,7 @@ def test_a_gradient_penalty_reaches_the_weights(compiled: Any) -> None:
         (slope,) = torch.autograd.grad(run(x, w).sum(), x, create_graph=True)
         found.append(torch.autograd.grad((slope.norm(dim=1) - 1).square().mean(), [x, w]))
     for one, other in zip(*found, strict=True):
-        torch.testing.assert_close(one, other)
+        torch.testing.assert_close(one, other, rtol=0, atol=0)
 
 
 def test_an_input_computed_from_another_is_not_differentiated_through(compiled: Any) -> None:
@@ -61,7 +61,7 @@ def test_an_input_computed_from_another_is_not_differentiated_through(compiled: 
         (first,) = torch.autograd.grad(one(x, b).sum(), x, create_graph=True)
         found.append((first, *torch.autograd.grad(first.sum(), x)))
     for one, other in zip(*found, strict=True):
-        torch.testing.assert_close(one, other)
+        torch.testing.assert_close(one, other, rtol=0, atol=0)
 
 
 def test_gradients_depend_on_what_arrives(compiled: Any) -> None:
@@ -69,7 +69,7 @@ def test_gradients_depend_on_what_arrives(compiled: Any) -> None:
     run = compiled(lambda x: x * x)
     (gradient,) = torch.autograd.grad(run(x), x, weight, create_graph=True)
     (found,) = torch.autograd.grad(gradient.sum(), weight)
-    torch.testing.assert_close(found, 2 * x)
+    torch.testing.assert_close(found, 2 * x, rtol=0, atol=0)
 
 
 def test_a_result_that_is_not_used_has_no_part(compiled: Any) -> None:
@@ -77,7 +77,7 @@ def test_a_result_that_is_not_used_has_no_part(compiled: Any) -> None:
     used, _ = compiled(lambda x: (x**3, x.sin()))(x)
     (first,) = torch.autograd.grad(used.sum(), x, create_graph=True)
     (second,) = torch.autograd.grad(first.sum(), x)
-    torch.testing.assert_close(second, 6 * x)
+    torch.testing.assert_close(second, 6 * x, rtol=0, atol=0)
 
 
 REPEATED: dict[str, Callable[[torch.Tensor], Any]] = {
@@ -139,7 +139,7 @@ def test_constants_of_the_program_are_no_inputs(compiled: Any) -> None:
         (first,) = torch.autograd.grad(run(x).sum(), x, create_graph=True)
         found.append((first, *torch.autograd.grad(first.square().sum(), x)))
     for one, other in zip(*found, strict=True):
-        torch.testing.assert_close(one, other)
+        torch.testing.assert_close(one, other, rtol=0, atol=0)
 
 
 @pytest.mark.parametrize("name", ["batch_norm", "instance_norm"])
@@ -158,7 +158,7 @@ def test_running_statistics_do_not_matter_in_training(name: str, compiled: Any) 
         (first,) = torch.autograd.grad(run(x, w, mean, var).pow(3).sum(), x, create_graph=True)
         found.append((first, *torch.autograd.grad(first.square().sum(), [x, w]), mean, var))
     for one, other in zip(*found, strict=True):
-        torch.testing.assert_close(one, other)
+        torch.testing.assert_close(one, other, rtol=0, atol=0)
 
 
 def test_results_that_use_the_new_running_statistics_are_refused(compiled: Any) -> None:
@@ -186,7 +186,7 @@ def test_a_program_whose_results_depend_on_what_it_writes_is_refused(compiled: A
 
     result = compiled(function)(x, total)
     (gradient,) = torch.autograd.grad(result.sum(), x, create_graph=True)
-    torch.testing.assert_close(gradient, x.exp() * total)
+    torch.testing.assert_close(gradient, x.exp() * total, rtol=0, atol=0)
     with pytest.raises(RuntimeError, match=REFUSED.format("depend on an input that it writes to")):
         gradient.sum().backward()
 
@@ -241,7 +241,7 @@ def test_a_gradient_of_another_class_is_computed_by_that_class(compiled: Any) ->
     grad: Any = x.grad
     assert type(grad) is Half
     assert not grad.requires_grad
-    torch.testing.assert_close(grad.twice / 2, x.detach().cos())
+    torch.testing.assert_close(grad.twice / 2, x.detach().cos(), rtol=0, atol=0)
 
 
 def test_a_gradient_whose_memory_is_negated(compiled: Any) -> None:
@@ -249,7 +249,7 @@ def test_a_gradient_whose_memory_is_negated(compiled: Any) -> None:
     negated = torch.complex(x.detach(), x.detach()).conj().imag
     assert negated.is_neg()
     compiled(lambda x: x * 2)(x).backward(negated)
-    torch.testing.assert_close(x.grad, -2 * x.detach())
+    torch.testing.assert_close(x.grad, -2 * x.detach(), rtol=0, atol=0)
 
 
 def test_a_gradient_that_does_not_arrive_is_not_computed(compiled: Any) -> None:
@@ -311,7 +311,7 @@ def test_an_input_that_only_the_program_itself_differentiates(compiled: Any) -> 
         x, y = torch.ones(3, requires_grad=True), torch.ones(3, requires_grad=True)
         (first,) = torch.autograd.grad(run(x, y)[1].sum(), y, create_graph=True)
         found.append(torch.autograd.grad(first.sum(), y)[0])
-    torch.testing.assert_close(*found)
+    torch.testing.assert_close(*found, rtol=0, atol=0)
 
 
 @pytest.mark.parametrize("late", [False, pytest.param(True, marks=_PLACES_KNOWN)])
@@ -381,7 +381,7 @@ def test_a_write_without_history_to_another_input(compiled: Any) -> None:
     x, y = torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)
     (slope,) = torch.autograd.grad(compiled(program)(x, y), x, create_graph=True)
     (second,) = torch.autograd.grad(slope.sum(), x)
-    torch.testing.assert_close(second, x.detach().exp())
+    torch.testing.assert_close(second, x.detach().exp(), rtol=0, atol=0)
 
 
 def test_a_program_that_turns_gradients_on_by_itself(compiled: Any) -> None:

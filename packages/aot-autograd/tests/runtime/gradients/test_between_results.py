@@ -176,7 +176,7 @@ def test_inputs_with_a_history(program: Any, compiled: Any) -> None:
             result.register_hook(lambda gradient: gradient * 3)
         results[-1].backward()
         found.append((x.grad, w.grad))
-    torch.testing.assert_close(found[1], found[0])
+    torch.testing.assert_close(found[1], found[0], rtol=0, atol=0)
 
 
 def test_an_input_that_is_given_a_history(compiled: Any) -> None:
@@ -210,7 +210,7 @@ def test_an_input_that_is_given_a_history_later(compiled: Any) -> None:
         x.retain_grad()
         (x.sin() + factor).sum().backward()
         found.append((x.grad, leaf.grad))
-    torch.testing.assert_close(found[1], found[0])
+    torch.testing.assert_close(found[1], found[0], rtol=0, atol=0)
 
 
 def test_a_hook_of_a_result_that_is_gone(compiled: Any) -> None:
@@ -242,7 +242,9 @@ def test_nobody_looks(compiled: Any) -> None:
     with torch.no_grad():
         first.grad_fn.remembered = SimpleNamespace(alive=list)
     assert torch.autograd.grad(last, [x, w], retain_graph=True)[1].equal(torch.autograd.grad(last, w)[0])
-    torch.testing.assert_close(torch.autograd.grad(compiled(_hidden_states)(x, w)[-1], [x, w]), expected)
+    torch.testing.assert_close(
+        torch.autograd.grad(compiled(_hidden_states)(x, w)[-1], [x, w]), expected, rtol=0, atol=0
+    )
 
 
 def test_second_derivatives(compiled: Any) -> None:
@@ -296,7 +298,7 @@ def test_inputs_that_nobody_else_holds_are_there_to_run_again(compiled: Any) -> 
         first.retain_grad()
         last.backward()
         found.append((first.grad, w.grad))
-    torch.testing.assert_close(found[1], found[0])
+    torch.testing.assert_close(found[1], found[0], rtol=0, atol=0)
 
 
 def test_no_backward_leads_to_an_input_without_a_gradient(compiled: Any) -> None:

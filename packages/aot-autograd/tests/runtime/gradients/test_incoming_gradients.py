@@ -51,12 +51,12 @@ def test_marks_are_resolved() -> None:
     made = resolved(gradients)
     assert are_plain(made)
     for one, other in zip(gradients[:3], made[:3], strict=True):
-        torch.testing.assert_close(other, one.clone())  # type: ignore[union-attr]
+        torch.testing.assert_close(other, one.clone(), rtol=0, atol=0)  # type: ignore[union-attr]
     assert not are_plain(resolved([SPARSE, Own(torch.ones(2))]))
 
 
 def test_what_cannot_be_made_dense_raises() -> None:
-    torch.testing.assert_close(dense([SPARSE, None])[0], SPARSE.to_dense())
+    torch.testing.assert_close(dense([SPARSE, None])[0], SPARSE.to_dense(), rtol=0, atol=0)
     with pytest.raises(RuntimeError, match="AOT304"):
         dense([Own(torch.ones(2))])
 
@@ -76,7 +76,7 @@ def test_gradients_are_eagers(library: Any, gradient: torch.Tensor) -> None:
         x = torch.arange(3.0, requires_grad=True)
         found.append(torch.autograd.grad(call(x), x, gradient)[0])
     assert found[0].layout is found[1].layout
-    torch.testing.assert_close(found[0].to_dense(), found[1].to_dense())
+    torch.testing.assert_close(found[0].to_dense(), found[1].to_dense(), rtol=0, atol=0)
 
 
 def test_conjugated(library: Any) -> None:
@@ -88,7 +88,7 @@ def test_conjugated(library: Any) -> None:
     for call in (function, run):
         x = COMPLEX.clone().requires_grad_()
         found.append(torch.autograd.grad(call(x), x, COMPLEX.conj())[0])
-    torch.testing.assert_close(*found)
+    torch.testing.assert_close(*found, rtol=0, atol=0)
 
 
 @pytest.mark.parametrize("again", [False, True])
@@ -103,4 +103,4 @@ def test_a_batch_of_gradients(library: Any, again: bool) -> None:
         (rows,) = torch.autograd.grad(call(x), x, torch.eye(3), is_grads_batched=True, create_graph=again)
         assert rows.requires_grad is again
         found.append(rows)
-    torch.testing.assert_close(*found)
+    torch.testing.assert_close(*found, rtol=0, atol=0)

@@ -94,8 +94,8 @@ def test_results_used_in_another_thread(compiled: Any) -> None:
     y2, x2 = _inputs()
     plain = _program(y2 + 1, x2)
     (plain[0] * plain[1].exp() * plain[2]).sum().backward()
-    torch.testing.assert_close(y.grad, y2.grad * 2)
-    torch.testing.assert_close(x.grad, x2.grad)
+    torch.testing.assert_close(y.grad, y2.grad * 2, rtol=0, atol=0)
+    torch.testing.assert_close(x.grad, x2.grad, rtol=0, atol=0)
 
 
 def test_inputs_that_are_gone_are_made_again(compiled: Any) -> None:
@@ -109,7 +109,7 @@ def test_inputs_that_are_gone_are_made_again(compiled: Any) -> None:
 
     y, x = _inputs()
     plain = third(y, x, lambda y: (y.exp(),), lambda t, x: (t.sin() * x, x.cos()))
-    torch.testing.assert_close(third(y, x, first, second), plain)
+    torch.testing.assert_close(third(y, x, first, second), plain, rtol=0, atol=0)
 
 
 def test_only_inputs_with_a_history_that_some_results_lead_to(compiled: Any) -> None:

@@ -13,6 +13,7 @@ import torch
 from fx_interface.conformance.outcomes.describing import Describer, memories, tensors_in
 from fx_interface.conformance.outcomes.forms import NOTHING_RAISED, Form, LeafForm, ObjectForm, Outcome
 from fx_interface.conformance.outcomes.output import printed_and_logged
+from fx_interface.torch_internals.torch_state import FACTS
 
 
 def observe(
@@ -93,18 +94,12 @@ def _differentiate(wanted: list[torch.Tensor]) -> BaseException | None:
 
 
 def _modes() -> dict[str, object]:
+    """Torch's state; of modes that are on how many, as each run may leave one of its own."""
     return {
-        "grad": torch.is_grad_enabled(),
-        "inference": torch.is_inference_mode_enabled(),
-        "autocast": (torch.is_autocast_enabled("cpu"), torch.get_autocast_dtype("cpu")),
-        "autocast cache": torch.is_autocast_cache_enabled(),
-        "default dtype": torch.get_default_dtype(),
+        **{fact.name: fact.read() for fact in FACTS if fact.name != "torch_function_modes"},
         "default device": str(torch.get_default_device()),
         "function modes": torch._C._len_torch_function_stack(),
         "dispatch modes": torch._C._len_torch_dispatch_stack(),
-        "function subclasses": torch._C._is_torch_function_enabled(),
-        "deterministic": torch.are_deterministic_algorithms_enabled(),
-        "anomaly": torch.is_anomaly_enabled(),
     }
 
 
