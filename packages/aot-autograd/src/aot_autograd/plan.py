@@ -152,11 +152,12 @@ class BackwardPlan:
     whose history the program changes counts as that input.
     ``leaves``: graph results that the program made leaves; ``cut``: inputs that require grad and that autograd does not
     reach, so that no backward may lead to them; ``released``: graph results that the program has differentiated
-    itself, for good; ``singular``: sets of tangents that may make NaN of zeros, if none of a set arrives; ``effects``:
-    sets of tangents of which one must arrive for operators to run of which nothing is known; ``partly``: inputs that
-    autograd reaches from some results or from none, each with these graph results; ``read``: graph results that
-    torch's derivative formulas compute with; ``saving``: where in eager's graph a node has saved something, to inputs
-    and, by numbers behind those of the inputs, to the results that ``earlier_results`` lists;
+    itself, for good; ``nan_from_zeros``: sets of tangents that may make NaN of zeros, if none of a set arrives;
+    ``effects``: sets of tangents of which one must arrive for operators to run of which nothing is known;
+    ``partly``: inputs that autograd reaches from some results or from none, each with these graph results;
+    ``read``: graph results that torch's derivative formulas compute with;
+    ``saving``: where in eager's graph a node has saved something, to inputs and, by numbers behind those of the
+    inputs, to the results that ``earlier_results`` lists;
     ``reading``: where the backward graph computes with something else than arriving gradients; ``saved_specs``: of
     each saved value.
     """
@@ -172,7 +173,7 @@ class BackwardPlan:
     leaves: tuple[int, ...] = ()
     cut: tuple[int, ...] = ()
     released: tuple[int, ...] = ()
-    singular: tuple[tuple[int, ...], ...] = ()
+    nan_from_zeros: tuple[tuple[int, ...], ...] = ()
     effects: tuple[tuple[int, ...], ...] = ()
     partly: tuple[tuple[int, tuple[int, ...]], ...] = ()
     read: tuple[int, ...] = ()

@@ -24,7 +24,7 @@ from aot_autograd.recording.graphs import (
     random_calls,
     symbols_in,
 )
-from aot_autograd.recording.nan_masking import singular
+from aot_autograd.recording.nan_masking import nan_from_zeros
 from aot_autograd.recording.values import Value, operands
 from aot_autograd.views.aliasing import memory_root
 from fx_interface.errors import UnsupportedProgramError
@@ -251,7 +251,7 @@ def _backward(
         cut=joint.cut,
         released=joint.released,
         partly=joint.partly,
-        singular=singular(live, under, len(tangents)),
+        nan_from_zeros=nan_from_zeros(live, under, len(tangents)),
         effects=opaque_sets(live, under) if len(tangents) > 1 else (),
         read=_read(joint, gradients),
         saving=joint.saving,

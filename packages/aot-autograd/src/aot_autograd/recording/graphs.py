@@ -12,9 +12,9 @@ from torch._ops import OpOverload
 from torch.fx import Graph, GraphModule, Node
 from torch.fx._lazy_graph_module import _make_graph_module, _use_lazy_graph_module
 
+from aot_autograd.recording.late_waits import with_late_waits
 from aot_autograd.recording.record import is_random, is_unknown
 from aot_autograd.recording.values import Value, operands
-from aot_autograd.recording.waiting import with_late_waits
 from fx_interface.dialect_rules.aten import is_factory
 from fx_interface.errors import UnsupportedProgramError
 from fx_interface.graph import materialize, set_spec

@@ -38,7 +38,7 @@ _KEEP_ZERO = frozenset(
 """Operators that make zeros of zeros, unless parameters are infinite, of which the forward makes nothing of use."""
 
 
-def singular(
+def nan_from_zeros(
     live: Iterable[Value], under: Mapping[int, frozenset[int]], count: int
 ) -> tuple[tuple[int, ...], ...]:
     """Sets of tangents, by position, whose zeros alone meet saved values; the least of them. None for one tangent."""

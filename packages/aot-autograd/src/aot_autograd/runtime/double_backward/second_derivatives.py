@@ -85,7 +85,7 @@ class Repetition:
         # Plain backwards need the program again for hooks of results that others are computed from, and where zeros may
         # have become NaN. What was written to leads to the node itself, and is not kept by it.
         again = not self.why_not and bool(
-            backward_plan.between or backward_plan.leaves or backward_plan.singular
+            backward_plan.between or backward_plan.leaves or backward_plan.nan_from_zeros
         )
         self.keep = [
             loosely if i in self.written else _as_it_is if again else with_its_hooks for i in self.loose

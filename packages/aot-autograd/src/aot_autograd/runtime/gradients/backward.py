@@ -38,8 +38,23 @@ class Backward:
     compiled for, and what the backward is for (None: everything); gives those of its inputs."""
 
     __slots__ = (
-        "_arrives", "_depends", "_earlier", "_effects", "_graph", "_inputs", "_linked", "_owning",
-        "_passed", "_places", "_positions", "_released", "_repetition", "_singular", "_sized", "_symbols", "_tangents",
+        "_arrives",
+        "_depends",
+        "_earlier",
+        "_effects",
+        "_graph",
+        "_inputs",
+        "_linked",
+        "_nan_from_zeros",
+        "_owning",
+        "_passed",
+        "_places",
+        "_positions",
+        "_released",
+        "_repetition",
+        "_sized",
+        "_symbols",
+        "_tangents",
         "collector",
     )  # fmt: skip
 
@@ -66,7 +81,7 @@ class Backward:
         self._linked = bool(backward_plan.between or backward_plan.leaves)
         self._earlier = {i: arrives[i] for _, parts in backward_plan.between for i in parts if i in arrives}
         self._released = [arrives[index] for index in backward_plan.released]
-        self._effects, self._singular = backward_plan.effects, backward_plan.singular
+        self._effects, self._nan_from_zeros = backward_plan.effects, backward_plan.nan_from_zeros
 
     def __call__(
         self, ctx: Any, grads: Sequence[Any], complete: bool = False, choice: Choice | None = None
@@ -116,7 +131,7 @@ class Backward:
         repetition = self._repetition
         without_effects = not complete and bool(self._effects) and self._none_arrives(self._effects, grads)
         doubtful = without_effects or (
-            not complete and bool(self._singular) and self._none_arrives(self._singular, grads)
+            not complete and bool(self._nan_from_zeros) and self._none_arrives(self._nan_from_zeros, grads)
         )
         given = repetition.inputs(ctx, saved) if doubtful else ""
         if without_effects and not isinstance(given, str):
