@@ -4,7 +4,7 @@ import collections
 
 import pytest
 
-from dynamo_capture.runtime.iterator_lookahead import Exhausted, NotReadable, has_left, owner_of, upcoming
+from dynamo_capture.runtime.iterator_lookahead import Exhausted, NotReadable, has_left, look_ahead, owner_of
 
 ORDERED = collections.OrderedDict(a=1, b=2, c=3)
 HOLED = {i: str(i) for i in range(9)}
@@ -32,10 +32,10 @@ def test_what_is_read_ahead_comes(kind):
         for _ in range(taken):
             next(iterator, None)
         rest = everything[taken:]
-        assert [upcoming(iterator, i) for i in range(len(rest))] == rest
+        assert [look_ahead(iterator, i) for i in range(len(rest))] == rest
         assert not has_left(iterator, len(rest) + 1)
         with pytest.raises(Exhausted):
-            upcoming(iterator, len(rest))
+            look_ahead(iterator, len(rest))
         assert list(iterator) == rest
 
 
@@ -44,12 +44,12 @@ def test_a_dict_that_has_grown_cannot_be_read():
     iterator = iter(table)
     table[3] = 4
     with pytest.raises(NotReadable):
-        upcoming(iterator, 0)
+        look_ahead(iterator, 0)
 
 
 def test_other_classes_cannot_be_read():
     with pytest.raises(NotReadable):
-        upcoming(iter({1, 2}), 0)
+        look_ahead(iter({1, 2}), 0)
 
 
 def test_the_owner_is_what_may_change():

@@ -1,7 +1,7 @@
 """What an iterator of a builtin class will give next, read without advancing it.
 
     it = iter([5, 6, 7]); next(it)
-    upcoming(it, 0) -> 6        upcoming(it, 1) -> 7        upcoming(it, 2) raises Exhausted
+    look_ahead(it, 0) -> 6        look_ahead(it, 1) -> 7        look_ahead(it, 2) raises Exhausted
 
 An iterator over a list or a dict reads what its owner holds when it comes there; ``owner_of`` gives that object, so
 that who reads ahead knows what must not change in between. ``__reduce__`` is how these classes show their state.
@@ -35,7 +35,7 @@ _DICT: dict[Any, Any] = {}
 _ORDERED: collections.OrderedDict[Any, Any] = collections.OrderedDict()
 
 
-def upcoming(iterator: Any, index: int) -> Any:
+def look_ahead(iterator: Any, index: int) -> Any:
     """The item that comes after ``index`` others. Raises Exhausted, or NotReadable."""
     reader = _READERS.get(type(iterator))
     if reader is None:
@@ -46,7 +46,7 @@ def upcoming(iterator: Any, index: int) -> Any:
 def has_left(iterator: Any, count: int) -> bool:
     """Whether at least so many items are left. Raises NotReadable."""
     try:
-        upcoming(iterator, count - 1)
+        look_ahead(iterator, count - 1)
     except Exhausted:
         return False
     return True
@@ -124,4 +124,4 @@ _READERS: dict[type, Callable[[Any, int], Any]] = {
 }
 
 READABLE: tuple[type, ...] = tuple(_READERS)
-"""The classes that ``upcoming`` knows."""
+"""The classes that ``look_ahead`` knows."""

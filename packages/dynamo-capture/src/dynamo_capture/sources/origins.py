@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dynamo_capture.sources.sources import DrawnFromSource, UpcomingSource
+from dynamo_capture.sources.sources import DrawnFromSource, LookaheadSource
 from fx_interface.source import AttrSource, DictKeySource, ItemSource, LocalSource, Source
 
 
@@ -11,7 +11,7 @@ def is_drawn(source: Source) -> bool:
     current: Source | None = source
     while isinstance(current, ItemSource):
         current = current.base
-    return isinstance(current, (UpcomingSource, DrawnFromSource))
+    return isinstance(current, (LookaheadSource, DrawnFromSource))
 
 
 def is_argument(source: Source) -> bool:

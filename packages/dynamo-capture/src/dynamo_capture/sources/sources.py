@@ -14,7 +14,7 @@ import torch
 
 from dynamo_capture.foundation.per_class import once_per_class
 from dynamo_capture.hook.frame_hook import RegionFunction
-from dynamo_capture.runtime.iterator_lookahead import owner_of, upcoming
+from dynamo_capture.runtime.iterator_lookahead import look_ahead, owner_of
 from dynamo_capture.runtime.subclass_parts import gradient_parts
 from dynamo_capture.sources.formulas import SPACE, Formula, Text, leaves_of
 from fx_guards import KnownObjectSource, known_object
@@ -40,7 +40,7 @@ __all__ = [
     "ReferentSource",
     "TensorAttributeSource",
     "ThreadDictSource",
-    "UpcomingSource",
+    "LookaheadSource",
     "computing",
     "item_source",
     "known_object",
@@ -135,14 +135,14 @@ class AnswerSource(DerivedSource):
 
 
 @dataclass(frozen=True, slots=True)
-class UpcomingSource(DerivedSource):
+class LookaheadSource(DerivedSource):
     """What an iterator will give after ``index`` other items."""
 
-    form = "upcoming({0.parent})[{0.index}]"
+    form = "look_ahead({0.parent})[{0.index}]"
     index: int
 
     def step(self, value: Any) -> Any:
-        return upcoming(value, self.index)
+        return look_ahead(value, self.index)
 
 
 @dataclass(frozen=True, slots=True)

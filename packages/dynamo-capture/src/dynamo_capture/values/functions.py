@@ -137,9 +137,6 @@ class MethodValue(Value):
     def identity(self) -> object:
         return self if self.real is None else self.real
 
-    def is_callable(self, tx: Context) -> bool:
-        return True
-
     def own_key(self, tx: Context) -> Any:
         return _method_key(tx, self.receiver, tx.hash_key(self.function))
 
@@ -186,9 +183,6 @@ class BuiltinMethod(Value):
 
     def identity(self) -> object:
         return self if self.real is None else self.real
-
-    def is_callable(self, tx: Context) -> bool:
-        return True
 
     def own_key(self, tx: Context) -> Any:
         return _method_key(tx, self.receiver, self.name)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 from dynamo_capture.bytecode.versions.running import RULES
 from dynamo_capture.foundation.break_kinds import OBJECT_OPERATION, UNKNOWN_VALUE
 from dynamo_capture.foundation.class_members import has_member, member
@@ -34,6 +36,8 @@ from dynamo_capture.values.base import Context
 from dynamo_capture.values.numbers.condition import DataCondition
 from dynamo_capture.values.tensors.tensor import PLAIN_CLASSES
 from fx_interface.symbols import Expr
+
+V = TypeVar("V", bound=Value)
 
 
 @opcode("BUILD_TUPLE")
@@ -94,21 +98,25 @@ def list_to_tuple(frame: Frame, step: Step) -> None:
     frame.stack.append(TupleValue(frame.stack.pop().unpack(frame.tx)))
 
 
+def _display(frame: Frame, step: Step, kind: type[V]) -> V:
+    """What a display or comprehension adds to."""
+    owner = frame.stack[-step.arg]
+    if not isinstance(owner, kind):  # of before the trace, with members that cannot be followed
+        raise owner.unsupported("adding to the display")
+    return owner
+
+
 @opcode("LIST_APPEND")
 def list_append(frame: Frame, step: Step) -> None:
     value = frame.stack.pop()
-    owner = frame.stack[-step.arg]
-    if not isinstance(owner, ListValue):  # of before the trace, with members that cannot be followed
-        raise owner.unsupported("adding to the display")
+    owner = _display(frame, step, ListValue)
     owner.append(frame.tx, [value])
 
 
 @opcode("LIST_EXTEND")
 def list_extend(frame: Frame, step: Step) -> None:
     tx, value = frame.tx, frame.stack.pop()
-    owner = frame.stack[-step.arg]
-    if not isinstance(owner, ListValue):  # of before the trace, with members that cannot be followed
-        raise owner.unsupported("adding to the display")
+    owner = _display(frame, step, ListValue)
     if not is_iterable(value):
         kind = value.class_name(tx)
         raise tx.raises(TypeError, f"Value after * must be an iterable, not {kind}")
@@ -127,18 +135,14 @@ def is_iterable(value: Value) -> bool:
 @opcode("SET_ADD")
 def set_add(frame: Frame, step: Step) -> None:
     value = frame.stack.pop()
-    owner = frame.stack[-step.arg]
-    if not isinstance(owner, SetValue):  # of before the trace, with members that cannot be followed
-        raise owner.unsupported("adding to the display")
+    owner = _display(frame, step, SetValue)
     owner.add(frame.tx, value)
 
 
 @opcode("SET_UPDATE")
 def set_update(frame: Frame, step: Step) -> None:
     value = frame.stack.pop()
-    owner = frame.stack[-step.arg]
-    if not isinstance(owner, SetValue):  # of before the trace, with members that cannot be followed
-        raise owner.unsupported("adding to the display")
+    owner = _display(frame, step, SetValue)
     for item in value.unpack(frame.tx):
         owner.add(frame.tx, item)
 

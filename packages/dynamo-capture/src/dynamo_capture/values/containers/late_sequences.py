@@ -22,7 +22,20 @@ from dynamo_capture.values.tensors.tensor import TensorValue
 Items = Callable[[], list[Value]]
 
 
-class NumberList(ListValue):
+class _LateList(ListValue):
+    """A list whose items are made when one is asked for, all at once."""
+
+    __slots__ = ()
+
+    def read_ahead(self, index: int) -> Value | None:
+        return None
+
+    def append(self, tx: Context, items: list[Value]) -> None:
+        self.unpack(tx)
+        super().append(tx, items)
+
+
+class NumberList(_LateList):
     """``tensor.tolist()`` of a tensor with dimensions; as it was then: who writes to the tensor asks for the items
     first."""
 
@@ -35,13 +48,6 @@ class NumberList(ListValue):
     @property
     def kinds(self) -> list[Value]:
         return [] if self.is_unread else self.items
-
-    def read_ahead(self, index: int) -> Value | None:
-        return None
-
-    def append(self, tx: Context, items: list[Value]) -> None:
-        self.unpack(tx)
-        super().append(tx, items)
 
     def children(self, tx: Context) -> list[Value]:
         return [self.tensor] if self.is_unread else super().children(tx)
@@ -118,7 +124,7 @@ class PartsIterator(SequenceIterator):
         return [self.parts_iterated] if self.is_unread else super().children(tx)
 
 
-class PartsList(ListValue):
+class PartsList(_LateList):
     """A list of parts."""
 
     __slots__ = ("origin",)
@@ -130,13 +136,6 @@ class PartsList(ListValue):
     @property
     def kinds(self) -> list[Value]:
         return self.origin.kinds if self.is_unread else self.items
-
-    def read_ahead(self, index: int) -> Value | None:
-        return None
-
-    def append(self, tx: Context, items: list[Value]) -> None:
-        self.unpack(tx)
-        super().append(tx, items)
 
     def children(self, tx: Context) -> list[Value]:
         return [self.origin] if self.is_unread else super().children(tx)

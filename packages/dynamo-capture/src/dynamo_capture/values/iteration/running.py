@@ -10,8 +10,8 @@ from typing import Any
 from dynamo_capture.foundation.break_kinds import NO_LOOKAHEAD
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.guard_kinds.iterators import ItemsLeft
-from dynamo_capture.runtime.iterator_lookahead import Exhausted, NotReadable, upcoming
-from dynamo_capture.sources.sources import UpcomingSource
+from dynamo_capture.runtime.iterator_lookahead import Exhausted, NotReadable, look_ahead
+from dynamo_capture.sources.sources import LookaheadSource
 from dynamo_capture.values.base import Context, IteratorStop, IteratorValue, Value
 from dynamo_capture.values.constant import Const
 from dynamo_capture.values.containers.sequences import TupleValue
@@ -48,14 +48,14 @@ class RunningIterator(IteratorValue):
         if self.taken >= tx.policy.most_rounds(self.source):
             raise GraphBreak(NO_LOOKAHEAD, f"{self.describe()} gives another number of items each time")
         try:
-            found = upcoming(self.real, self.taken)
+            found = look_ahead(self.real, self.taken)
         except Exhausted:
             self.has_ended = True
             tx.effects.draws_from(self)
             raise IteratorStop from None
         except NotReadable:
             raise GraphBreak(NO_LOOKAHEAD, f"what {self.describe()} gives next cannot be told") from None
-        item = tx.wrap(found, UpcomingSource(self.source, self.taken))
+        item = tx.wrap(found, LookaheadSource(self.source, self.taken))
         self.taken += 1
         tx.effects.draws_from(self)
         return item
@@ -69,7 +69,7 @@ class RunningIterator(IteratorValue):
 
     def _last_is_guarded(self, tx: Context) -> bool:
         """Whether some guard reads the last item, and so fails where there is none."""
-        last = UpcomingSource(self.source, self.taken - 1)
+        last = LookaheadSource(self.source, self.taken - 1)
         return any(source == last for record in tx.guards.records for source in record.sources)
 
 
