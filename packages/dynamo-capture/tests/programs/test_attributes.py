@@ -373,3 +373,25 @@ def test_errors_name_what_is_missing(whole):
         return x + 1, found
 
     whole(f, (torch.ones(2),))
+
+
+ASKED = []
+
+
+class AskingModule(types.ModuleType):
+    def __getattr__(self, name):
+        ASKED.append(name)
+        raise AttributeError(name)
+
+
+BARE = AskingModule.__new__(AskingModule)
+
+
+def test_a_module_whose_init_has_not_run_is_not_asked_for_its_name(same):
+    def program(x):
+        module = BARE
+        return x + 1, isinstance(module, types.ModuleType), module.__class__ is AskingModule
+
+    ASKED.clear()
+    same(program, (torch.ones(2),))
+    assert "__name__" not in ASKED

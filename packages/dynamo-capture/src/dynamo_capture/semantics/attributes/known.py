@@ -56,6 +56,13 @@ _NAMES_OF_CLASSES = frozenset({"__class__", "__doc__", "__module__"})
 _CLASS_FACTS = frozenset({"__mro__", "__name__", "__qualname__", "__bases__", "__base__", "__dict__"})
 
 
+def _name_of(module: types.ModuleType) -> str:
+    """The name that a module holds; empty for one whose ``__init__`` has not run. Asking for it as an attribute could
+    run the ``__getattr__`` of its class."""
+    name = vars(module).get("__name__")
+    return name if isinstance(name, str) else ""
+
+
 class KnownAttributes(Lookup):
     """``module.name``, ``cls.name``, ``function.name``, ``constant.name``."""
 
@@ -84,24 +91,24 @@ class KnownAttributes(Lookup):
         scope = tx.inliner.scope(vars(module))
         if name in scope.written:
             if scope.written[name] is None:
-                raise tx.raises(AttributeError, f"module {module.__name__!r} has no attribute {name!r}")
+                raise tx.raises(AttributeError, f"module {_name_of(module)!r} has no attribute {name!r}")
             return scope.read(name)
         if found is ABSENT:
             return self._missing_in_module(module, name)
-        root = module.__name__.partition(".")[0]
+        root = _name_of(module).partition(".")[0]
         if root in LIBRARIES and is_known(found) and not isinstance(found, (bool, int, float, str)):
             if sys.modules.get(module.__name__) is module:
                 space = InstanceDictSource(ImportedModuleSource(module.__name__))
                 self._tx.guards.is_object(ItemSource(space, name), found)
             return Const(found)
-        if isinstance(found, types.ModuleType) and sys.modules.get(found.__name__) is found:
-            return Const(found, ImportedModuleSource(found.__name__))
+        if isinstance(found, types.ModuleType) and sys.modules.get(_name_of(found)) is found:
+            return Const(found, ImportedModuleSource(_name_of(found)))
         return self._tx.inliner.scope(vars(module)).read(name)
 
     def _missing_in_module(self, module: types.ModuleType, name: str) -> Value:
         """What the module's class has, or the module's own ``__getattr__`` gives (PEP 562)."""
         tx, scope = self._tx, self._tx.inliner.scope(vars(module))
-        is_own = module.__name__.partition(".")[0] not in LIBRARIES
+        is_own = _name_of(module).partition(".")[0] not in LIBRARIES
         if name == "__annotations__":
             raise _makes_annotations(module)
         if name[:2] != "__" and not hasattr(type(module), name) and (is_own or not hasattr(module, name)):
