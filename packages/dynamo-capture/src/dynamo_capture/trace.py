@@ -51,6 +51,7 @@ from dynamo_capture.values.new_class import ALIASES, check_constant
 from dynamo_capture.values.objects import exception_fields
 from dynamo_capture.values.tensors.floating import RuntimeFloat
 from dynamo_capture.variable_builder import (
+    containers,  # noqa: F401  # these fill the table of wrappers
     functions,  # noqa: F401  # these fill the table of wrappers
     iterators,  # noqa: F401  # these fill the table of wrappers
     modes,  # noqa: F401  # these fill the table of wrappers

@@ -18,7 +18,6 @@ import torch
 from dynamo_capture.foundation import numpy_types
 from dynamo_capture.foundation.break_kinds import (
     CONTAINER_CLASS,
-    DEFINITION_CHANGED,
     DESCRIPTOR,
     NOT_IN_PYTHON,
     OUTSIDE_WORLD,
@@ -30,14 +29,11 @@ from dynamo_capture.foundation.known_objects import (
     BY_EQUALITY,
     BY_IDENTITY,
     KINDS_BY_IDENTITY,
-    is_known,
     is_member_of_c,
 )
 from dynamo_capture.foundation.libraries.distributed_tensors import is_placement
-from dynamo_capture.frames.left_functions import leave_loop
 from dynamo_capture.guard_kinds.iterators import LengthAtLeast
-from dynamo_capture.guard_kinds.sets import SetMembers, SetObjects
-from dynamo_capture.sources.sources import CallSource, ProxiedSource, ProxyReferentSource, item_source
+from dynamo_capture.sources.sources import CallSource, ProxyReferentSource, item_source
 from dynamo_capture.tables import declaring
 from dynamo_capture.values import (
     Const,
@@ -46,14 +42,12 @@ from dynamo_capture.values import (
     ListValue,
     ObjectValue,
     OpaqueValue,
-    SetValue,
     SourcedConst,
     SymValue,
     TupleValue,
     Value,
 )
 from dynamo_capture.values.base import Context
-from dynamo_capture.values.containers.mapping import VIEWS, DictView, ProxyValue
 from dynamo_capture.values.containers.sequences import keeps_tuple_methods
 from dynamo_capture.values.functions import CellValue
 from dynamo_capture.values.numbers.random_generator import DiceValue
@@ -208,7 +202,7 @@ class Wrapping:
             tx.guards.type_is(source, cls)
             return self.remember(real, ArrayValue(real, source))
         if issubclass(cls, tuple) and keeps_tuple_methods(cls):
-            return self.remember(real, _tuple(tx, real, source))
+            return self.remember(real, WRAPPERS[tuple](tx, real, source))
         if issubclass(cls, super):
             raise GraphBreak(DESCRIPTOR, f"{source} is a super object, which reads attributes of another one")
         if issubclass(cls, weakref.ProxyTypes):
@@ -342,66 +336,3 @@ def _cell(tx: Context, real: Any, source: Source) -> Value:
 def _tensor(tx: Context, real: Any, source: Source) -> Value:
     found = tx.wrapping.seen(real, source)
     return found if found is not None else tx.wrapping.remember(real, tx.tensors.input(real, source))
-
-
-@wraps(tuple, torch.Size)
-def _tuple(tx: Context, real: Any, source: Source) -> Value:
-    tx.guards.type_is(source, type(real))
-    tx.guards.length(source, real)
-    items: list[Value] = [Lazy(item, ItemSource(source, i)) for i, item in enumerate(real)]
-    return TupleValue(items, type(real), source, real)
-
-
-@wraps_once(list, collections.deque)
-def _list(tx: Context, real: Any, source: Source) -> Value:
-    is_open = tx.policy.is_open(source)
-
-    def read() -> list[Value]:
-        if is_open:
-            leave_loop(tx, "a list of now more and now fewer items")
-        tx.guards.length(source, real)
-        return [Lazy(item, ItemSource(source, i)) for i, item in enumerate(real)]
-
-    if isinstance(real, collections.deque):
-        tx.guards.equals(AttrSource(source, "maxlen"), real.maxlen)
-        return ListValue(read(), type(real), source, real)
-    made = ListValue([], list, source, real, read)
-    made.reads_ahead = not is_open
-    return made
-
-
-@wraps_once(dict, collections.OrderedDict, collections.defaultdict)
-def _dict(tx: Context, real: Any, source: Source) -> Value:
-    if tx.inliner.has_written(real):
-        raise GraphBreak(DEFINITION_CHANGED, f"{source} is a namespace that has been changed")
-    tx.attribute_dicts.check_dict(real)
-    made = DictValue(None, type(real), source, real)
-    if isinstance(real, collections.defaultdict):
-        made.factory = tx.wrap(real.default_factory, AttrSource(source, "default_factory"))
-    return made
-
-
-@wraps_once(types.MappingProxyType)
-def _proxy(tx: Context, real: Any, source: Source) -> Value:
-    shown = tx.wrap(ProxiedSource(source).step(real), ProxiedSource(source))
-    if not isinstance(shown, DictValue):
-        raise GraphBreak(CONTAINER_CLASS, f"{source} shows a mapping that is no dict")
-    return ProxyValue(shown, source)
-
-
-@wraps_once(*VIEWS)
-def _view(tx: Context, real: Any, source: Source) -> Value:
-    shown = tx.wrap(ProxiedSource(source).step(real), ProxiedSource(source))
-    if not isinstance(shown, DictValue):
-        raise GraphBreak(CONTAINER_CLASS, f"{source} is a view of a mapping that is no dict")
-    return DictView(shown, VIEWS[type(real)][1], source)
-
-
-@wraps_once(set, frozenset)
-def _set(tx: Context, real: Any, source: Source) -> Value:
-    plain = is_known(frozenset(real))
-    guard = SetMembers if plain else SetObjects
-    tx.guards.add(guard(source, tuple(real), where=tx.where()))
-    members = [tx.known(item) for item in real]
-    items = {tx.hash_key(member): member for member in members}
-    return SetValue(items, type(real), source, real, order=real if plain else None)

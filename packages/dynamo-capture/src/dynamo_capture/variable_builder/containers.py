@@ -1,0 +1,84 @@
+"""Existing containers of builtin classes as values: what a guard says of them, and when their items are read."""
+
+from __future__ import annotations
+
+import collections
+import types
+from typing import Any
+
+import torch
+
+from dynamo_capture.foundation.break_kinds import CONTAINER_CLASS, DEFINITION_CHANGED
+from dynamo_capture.foundation.errors import GraphBreak
+from dynamo_capture.foundation.known_objects import is_known
+from dynamo_capture.frames.left_functions import leave_loop
+from dynamo_capture.guard_kinds.sets import SetMembers, SetObjects
+from dynamo_capture.sources.sources import ProxiedSource
+from dynamo_capture.values import DictValue, Lazy, ListValue, SetValue, TupleValue, Value
+from dynamo_capture.values.base import Context
+from dynamo_capture.values.containers.mapping import VIEWS, DictView, ProxyValue
+from dynamo_capture.variable_builder.objects import wraps, wraps_once
+from fx_interface.source import AttrSource, ItemSource, Source
+
+
+@wraps(tuple, torch.Size)
+def _tuple(tx: Context, real: Any, source: Source) -> Value:
+    tx.guards.type_is(source, type(real))
+    tx.guards.length(source, real)
+    items: list[Value] = [Lazy(item, ItemSource(source, i)) for i, item in enumerate(real)]
+    return TupleValue(items, type(real), source, real)
+
+
+@wraps_once(list, collections.deque)
+def _list(tx: Context, real: Any, source: Source) -> Value:
+    is_open = tx.policy.is_open(source)
+
+    def read() -> list[Value]:
+        if is_open:
+            leave_loop(tx, "a list of now more and now fewer items")
+        tx.guards.length(source, real)
+        return [Lazy(item, ItemSource(source, i)) for i, item in enumerate(real)]
+
+    if isinstance(real, collections.deque):
+        tx.guards.equals(AttrSource(source, "maxlen"), real.maxlen)
+        return ListValue(read(), type(real), source, real)
+    made = ListValue([], list, source, real, read)
+    made.reads_ahead = not is_open
+    return made
+
+
+@wraps_once(dict, collections.OrderedDict, collections.defaultdict)
+def _dict(tx: Context, real: Any, source: Source) -> Value:
+    if tx.inliner.has_written(real):
+        raise GraphBreak(DEFINITION_CHANGED, f"{source} is a namespace that has been changed")
+    tx.attribute_dicts.check_dict(real)
+    made = DictValue(None, type(real), source, real)
+    if isinstance(real, collections.defaultdict):
+        made.factory = tx.wrap(real.default_factory, AttrSource(source, "default_factory"))
+    return made
+
+
+@wraps_once(types.MappingProxyType)
+def _proxy(tx: Context, real: Any, source: Source) -> Value:
+    shown = tx.wrap(ProxiedSource(source).step(real), ProxiedSource(source))
+    if not isinstance(shown, DictValue):
+        raise GraphBreak(CONTAINER_CLASS, f"{source} shows a mapping that is no dict")
+    return ProxyValue(shown, source)
+
+
+@wraps_once(*VIEWS)
+def _view(tx: Context, real: Any, source: Source) -> Value:
+    shown = tx.wrap(ProxiedSource(source).step(real), ProxiedSource(source))
+    if not isinstance(shown, DictValue):
+        raise GraphBreak(CONTAINER_CLASS, f"{source} is a view of a mapping that is no dict")
+    return DictView(shown, VIEWS[type(real)][1], source)
+
+
+@wraps_once(set, frozenset)
+def _set(tx: Context, real: Any, source: Source) -> Value:
+    plain = is_known(frozenset(real))
+    guard = SetMembers if plain else SetObjects
+    tx.guards.add(guard(source, tuple(real), where=tx.where()))
+    members = [tx.known(item) for item in real]
+    items = {tx.hash_key(member): member for member in members}
+    return SetValue(items, type(real), source, real, order=real if plain else None)
