@@ -46,4 +46,4 @@ def test_a_program_and_the_backend_beside_it(file: Path, capsys: pytest.CaptureF
 
 def test_a_right_program_has_nothing_to_minify(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["minify", str(file), "--backend", "eager"]) == 1
-    assert "FXS501" in capsys.readouterr().err
+    assert "FXS601" in capsys.readouterr().err

@@ -24,7 +24,7 @@ if __name__ == "__main__":
 
 
 class NothingToMinifyError(Exception):
-    """The program does not fail, or eager fails as well: FXS501."""
+    """The program does not fail, or eager fails as well: FXS601."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ def minify(
     ``folder``: where modules are that the program imports. ``progress`` is called with the number of lines and of
     trials whenever the program has become smaller.
 
-    Raises NothingToMinifyError (FXS501) if it does not fail, or already does in eager.
+    Raises NothingToMinifyError (FXS601) if it does not fail, or already does in eager.
     """
     chosen = settings or Settings()
     start = time.monotonic()
@@ -76,7 +76,7 @@ def minify(
     with Trials(chosen, script=script, folder=folder) as trials:
         wanted = trials.outcome(original)
         if not wanted.is_failure:
-            raise NothingToMinifyError(f"FXS501: nothing to minify: the program's trial was {wanted}")
+            raise NothingToMinifyError(f"FXS601: nothing to minify: the program's trial was {wanted}")
 
         def fails(candidate: str) -> bool:
             found = trials.outcome(candidate).is_like(wanted)
