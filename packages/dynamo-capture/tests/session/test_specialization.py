@@ -180,3 +180,22 @@ def test_what_a_resumed_loop_draws_has_one_version():
         return x
 
     assert versions(program, (X,)) == 3  # up to the first end, a round, the last one
+
+
+@pytest.mark.parametrize(
+    ("function", "sizes", "most"),
+    [
+        (lambda x, y: x.sum() + y.sum(), [(4, 7), (6, 6), (9, 5), (5, 8), (3, 3)], 2),
+        (lambda x, y: x + y, [(4, 4), (6, 6), (9, 9)], 2),
+        (lambda x, y: x + y, [(4, 1), (6, 6), (9, 9), (5, 5)], 2),
+    ],
+    ids=["equal by chance in the second call", "equal for a reason", "equal from the second call on"],
+)
+def test_sizes_that_are_equal_in_one_call(function, sizes, most):
+    assert versions(function, *[(torch.arange(float(a)), torch.arange(float(b))) for a, b in sizes]) <= most
+
+
+def test_strides_that_are_equal_in_one_call():
+    base = torch.arange(400.0)
+    calls = [(base.as_strided((3, 2), (a, b)),) for a, b in ((5, 9), (8, 8), (11, 6), (6, 12))]
+    assert versions(lambda x: x.sum() + 1, *calls) == 2

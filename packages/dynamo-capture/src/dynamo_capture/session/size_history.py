@@ -39,6 +39,7 @@ class SizeHistory:
 
     sizes: dict[str, tuple[int | None, ...]] = field(default_factory=dict)
     strides: dict[str, tuple[int | None, ...]] = field(default_factory=dict)
+    first_forms: dict[str, tuple[int, ...]] = field(default_factory=dict)
     integers: dict[str, set[int]] = field(default_factory=dict)
     open_integers: set[str] = field(default_factory=set)
     floats: dict[str, float | None] = field(default_factory=dict)
@@ -60,6 +61,14 @@ class SizeHistory:
     def record_strides(self, key: str, strides: tuple[int, ...]) -> tuple[int | None, ...]:
         """Remember these strides; None stands for one that has differed."""
         return _merge(self.strides, key, strides)
+
+    def first_form(self, key: str, sizes: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int, ...]:
+        """The sizes and strides that this tensor had when it was first seen with as many dimensions."""
+        found = (*sizes, *strides)
+        known = self.first_forms.setdefault(key, found)
+        if len(known) != len(found):
+            known = self.first_forms[key] = found
+        return known
 
     def is_open(self, key: str) -> bool:
         """Whether this is part of what is known to have other sizes in each call."""

@@ -83,7 +83,7 @@ class Policy:
         self._varying = varying
         self._fullgraph = fullgraph
         self._history = history
-        self._by_value: dict[int, Expr] = {}
+        self._by_values: dict[tuple[int, int], Expr] = {}
         self._joins_equal = joins_equal_sizes()
         self._integers: dict[Source, Expr] = {}
         self._wrappers: dict[Source, _Wrapper] = {}
@@ -285,6 +285,7 @@ class Policy:
             if n >= 2 and d not in static
             and (d in marked or (seen[d] is None if self._dynamic is None else self._dynamic and from_call))
         ]  # fmt: skip
+        first = self._history.first_form(source.expression, shape, stride)
         known_strides = self._history.record_strides(source.expression, stride)
         moved = [d for d, n in enumerate(stride) if n >= 2 and (is_open or known_strides[d] is None)]
         if not chosen and not moved:
@@ -293,8 +294,9 @@ class Policy:
         for dim in chosen:
             bounds = marked.get(dim, (None, None))
             low, high = bounds
-            sizes[dim] = self._symbol(tx, shape[dim], SizeSource(source, dim), low, high, apart=is_open)
-        strides, open_strides = self._strides(tx, source, sizes, shape, stride, moved)
+            values = None if is_open else (shape[dim], first[dim])
+            sizes[dim] = self._symbol(tx, shape[dim], SizeSource(source, dim), values, low, high)
+        strides, open_strides = self._strides(tx, source, sizes, (shape, stride, first[len(shape) :]), moved)
         return tuple(sizes), strides, (chosen, open_strides)
 
     def note_jagged(self, source: Source, shape: tuple[int, ...], ragged: int) -> None:
@@ -314,23 +316,23 @@ class Policy:
         tx: Sizing,
         size: int,
         source: Source,
-        low: int | None,
-        high: int | None,
-        apart: bool = False,
+        values: tuple[int, int] | None,
+        low: int | None = None,
+        high: int | None = None,
     ) -> Expr:
-        """One symbol for each value: equal sizes are taken to be equal for a reason, and guarded so, unless the program
-        says that they are not, or nothing is known of them yet (``apart``). ``low``, ``high``: bounds that the user
-        states, dropped for a size outside of them."""
-        if apart:
+        """One symbol for each pair of ``values``, now and when this was first seen: what was equal both times is taken
+        to be equal for a reason, and guarded so, unless the program says that it is not, or nothing is known of it yet
+        (None). ``low``, ``high``: bounds that the user states, dropped for a size outside of them."""
+        if values is None:
             made = tx.env.create_symbol(size, source, low=2)
             tx.output.symbol(made, source, size)
             return made
         if (low is not None and size < low) or (high is not None and size > high):
             low = high = None
-        expr = self._by_value.get(size) if low is None and high is None and self._joins_equal else None
+        expr = self._by_values.get(values) if low is None and high is None and self._joins_equal else None
         if expr is None:
             expr = tx.env.create_symbol(size, source, low=max(2, low or 2), high=high)
-            self._by_value.setdefault(size, expr)
+            self._by_values.setdefault(values, expr)
             tx.output.symbol(expr, source, size)
         else:
             tx.size_bindings.append((expr, source))
@@ -341,12 +343,12 @@ class Policy:
         tx: Sizing,
         source: Source,
         sizes: Sequence[IntLike],
-        shape: tuple[int, ...],
-        stride: tuple[int, ...],
+        form: tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]],
         moved: Collection[int],
     ) -> tuple[tuple[IntLike, ...], list[int]]:
         """Strides, and which are left open: a stride that packs the dimensions within it follows their sizes; another
-        is a symbol if it has differed, else a constant."""
+        is a symbol if it has differed, else a constant. ``form``: sizes, strides, and what the strides were at first."""
+        shape, stride, first = form
         strides: list[IntLike] = list(stride)
         packed: IntLike = 1
         concrete = 1
@@ -357,7 +359,9 @@ class Policy:
                 if isinstance(packed, Expr):
                     tx.packed_strides.append((packed, StrideSource(source, dim)))
             elif dim in moved:
-                strides[dim] = self._symbol(tx, stride[dim], StrideSource(source, dim), None, None)
+                strides[dim] = self._symbol(
+                    tx, stride[dim], StrideSource(source, dim), (stride[dim], first[dim])
+                )
             if isinstance(strides[dim], Expr):
                 left_open.append(dim)
             if shape[dim] != 1 and stride[dim] != 0:
