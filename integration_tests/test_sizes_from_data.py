@@ -166,12 +166,26 @@ def degrees(x: torch.Tensor, number: torch.Tensor) -> torch.Tensor:
     return x / torch.bincount(places, minlength=8).clamp(min=1)[:, None]
 
 
+def stretched(x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    """Rows repeated as often as data say, by a transposed product, as models of speech do it."""
+    often = (mask * 2).float()
+    places = torch.arange(often.sum().long(), dtype=torch.float32)
+    before = (places[None] < often.cumsum(0)[:, None]).float()[None]
+    chosen = (before - F.pad(before, [0, 0, 1, 0, 0, 0])[:, :-1])[:, None].transpose(2, 3) * torch.ones(
+        1, 1, 1, 8
+    )
+    return torch.matmul(chosen.squeeze(1), x[None]).transpose(1, 2)
+
+
 PROGRAMS: list[tuple[Callable[..., Any], list[torch.Tensor]]] = [
     *(
         (program, MASKS)
         for program in (selected, experts, written, counted, laid_out, asserted, checked, reshaped)
     ),
-    *((program, MASKS) for program in (refused, complex_numbers, multiplied, multiplied_by_others)),
+    *(
+        (program, MASKS)
+        for program in (refused, complex_numbers, multiplied, multiplied_by_others, stretched)
+    ),
     *((program, NUMBERS) for program in (sliced, picked, cut, indexed)),
     *((program, NUMBERS) for program in (narrowed, filled, aligned, weighted, degrees)),
 ]

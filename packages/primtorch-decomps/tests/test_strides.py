@@ -15,6 +15,7 @@ from primtorch_decomps.strides import (
     is_channels_last,
     is_contiguous,
     is_dense,
+    is_inside,
     is_strided_channels_last,
     pointwise_strides,
     preserved_strides,
@@ -103,3 +104,16 @@ def test_view(x: torch.Tensor, data: st.DataObject) -> None:
         assert found is None
     else:
         assert found == expected
+
+
+def test_views_of_sizes_from_data_keep_apart_what_cannot_be_one_run() -> None:
+    env = ShapeEnv()
+    count, columns = env.create_symbol(None, low=0), env.create_symbol(12, low=2)
+    before = len(env.guards)
+    for width in (12, columns):
+        sizes = (2, count, width)
+        strides = (count * width, 1, count)
+        assert view_strides(sizes, strides, sizes, env) == strides
+        assert is_inside(count, count * width, env)
+        assert not is_inside(count * width, count, env)
+    assert len(env.guards) == before

@@ -63,16 +63,14 @@ def _draw_twice(x: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
     return torch.nn.functional.dropout(x, p, training)
 
 
-def _fixed_size(graph_module: GraphModule, example_inputs: Sequence[Any]) -> Run:
-    """A graph with a symbolic size always fills as many rows as there were at first."""
-    rows: list[int] = []
+_ROWS: list[int] = []
 
-    def arange(*args: Any, **kwargs: Any) -> Tensor:
-        made = torch.arange(*args, **kwargs)
-        rows.append(made.shape[0])
-        return made.clamp(max=rows[0] - 1)
 
-    return _replacing("arange", arange)(graph_module, example_inputs)
+def _arange_of_the_first_size(*args: Any, **kwargs: Any) -> Tensor:
+    """Positions, as if there never were more than at first."""
+    made = torch.arange(*args, **kwargs)
+    _ROWS.append(made.shape[0])
+    return made.clamp(max=_ROWS[0] - 1)
 
 
 wrong_pointwise = _replacing("erf", lambda x: torch.tanh(x))
@@ -83,7 +81,7 @@ wrong_view = _replacing("flip", lambda x, dims: x.clone())
 lost_write = _replacing("add_", lambda x, *args, **kwargs: torch.add(x, *args, **kwargs))
 doubled_write = _replacing("mul_", lambda x, *args: x.mul_(*args).mul_(*args))
 drawn_twice = _replacing("dropout", _draw_twice)
-fixed_size = _fixed_size
+fixed_size = _replacing("arange", _arange_of_the_first_size)
 wrong_gradient = _replacing("exp", lambda x: _WrongExp.apply(x))
 endless = _replacing("topk", _hang)
 slow = _replacing("sort", lambda x, *args: (time.sleep(0.05), torch.sort(x, *args))[1])

@@ -73,7 +73,7 @@ program = Program()
 CALLS = [
     (torch.randn(2, 5, 8), torch.randn(8), 3, True),
     (torch.randn(2, 6, 8), torch.randn(8), 4, True),
-    (torch.randn(2, 7, 8), torch.randn(8), 5, True),
+    (torch.randn(2, 7, 8), torch.randn(8), 5, False),
 ]
 """
 
@@ -90,7 +90,7 @@ PLANTED = {
     "planted_faults:fixed_size": "x = x + torch.arange(x.shape[1])[:, None]",
     "planted_faults:wrong_gradient": "x = x + torch.exp(-x)",
     "planted_faults:endless": "x = x + torch.topk(y, 1)[0]",
-    "lost_guards:eager": "x = x * STATE['calls']",
+    "lost_guards:eager": "x = x * 2 if flag else x",
     "lost_effects:eager": "SEEN.append(n)",
 }
 """Fault: the lines that meet it."""

@@ -39,10 +39,16 @@ def at_most(one: IntLike, other: IntLike, env: ShapeEnv) -> bool:
 
 def _divides_below(one: IntLike, other: IntLike, env: ShapeEnv) -> bool:
     """Whether ``other`` is surely a larger multiple of a positive ``one``, as s0*s1 is of s1."""
-    if one == 0 or mod(other, one) != 0:
+    low = env.bounds(one).low
+    return low is not None and low > 0 and is_multiple(other, one, env)
+
+
+def is_multiple(one: IntLike, other: IntLike, env: ShapeEnv) -> bool:
+    """Whether ``one`` is surely ``other`` times something that is at least 2."""
+    if other == 0 or mod(one, other) != 0:
         return False
-    low, ratio = env.bounds(one).low, env.bounds(floordiv(other, one)).low
-    return low is not None and low > 0 and ratio is not None and ratio > 1
+    ratio = env.bounds(floordiv(one, other)).low
+    return ratio is not None and ratio > 1
 
 
 def below(one: IntLike, other: IntLike, env: ShapeEnv) -> bool:
@@ -216,6 +222,7 @@ __all__ = [
     "canonical_dims",
     "expand_sizes",
     "infer_size",
+    "is_multiple",
     "maximum",
     "minimum",
     "product",

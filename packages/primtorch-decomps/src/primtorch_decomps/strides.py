@@ -11,7 +11,7 @@ from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.symbols import IntLike, Relation, ShapeEnv
 from fx_interface.tensor_spec import contiguous_strides
 from primtorch_decomps.errors import RuleMismatchError
-from primtorch_decomps.shapes import Sizes, below, same, same_sizes
+from primtorch_decomps.shapes import Sizes, below, is_multiple, same, same_sizes
 
 
 class HasLayout(Protocol):
@@ -96,11 +96,13 @@ def is_strided_channels_last(sizes: Sizes, strides: Sizes, env: ShapeEnv) -> boo
 
 def is_inside(one: IntLike, other: IntLike, env: ShapeEnv) -> bool:
     """Whether the stride (or size) ``one`` is less than ``other``; sizes from data count as at least 2."""
-    settled = (
-        None
-        if isinstance(one, int) and isinstance(other, int)
-        else env.known_in_general(Relation("<", one, other))
-    )
+    if isinstance(one, int) and isinstance(other, int):
+        return one < other
+    asked = Relation("<", one, other)
+    settled = env.known_in_general(asked)
+    if settled is None and env.is_from_data(asked):
+        multiple = is_multiple(other, one, env)
+        settled = multiple if multiple or is_multiple(one, other, env) else None
     return below(one, other, env) if settled is None else settled
 
 
@@ -235,12 +237,18 @@ def _compare_dims(
 
 
 def _goes_on(stride: IntLike, run: IntLike, base: IntLike, env: ShapeEnv) -> bool:
-    """Whether a dimension continues a run of memory. A run of one element has no stride: either answer gives a view."""
+    """Whether a dimension continues a run of memory. A run of one element has no stride: either answer gives a view. So
+    sizes from data count as at least 2: where they are less, only shapes are refused that memory would allow."""
     following = run * base
-    if isinstance(run, int) and run == 1 and not (isinstance(stride, int) and isinstance(following, int)):
-        settled = env.known_in_general(Relation("==", stride, following))
+    if not (isinstance(stride, int) and isinstance(following, int)):
+        asked = Relation("==", stride, following)
+        settled = env.known_in_general(asked)
         if settled is not None:
             return settled
+        if env.is_from_data(asked) and (
+            is_multiple(stride, following, env) or is_multiple(following, stride, env)
+        ):
+            return False
     return same(stride, following, env)
 
 

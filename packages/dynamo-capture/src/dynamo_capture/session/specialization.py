@@ -347,7 +347,7 @@ class Policy:
         moved: Collection[int],
     ) -> tuple[tuple[IntLike, ...], list[int]]:
         """Strides, and which are left open: a stride that packs the dimensions within it follows their sizes; another
-        is a symbol if it has differed, else a constant. ``form``: sizes, strides, and what the strides were at first."""
+        is a symbol if it has differed, else a constant. ``form``: sizes, strides, and the strides at first."""
         shape, stride, first = form
         strides: list[IntLike] = list(stride)
         packed: IntLike = 1

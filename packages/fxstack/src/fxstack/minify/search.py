@@ -23,6 +23,8 @@ REDUCTIONS: tuple[Reduction, ...] = (
 )
 """In the order in which they are tried: what takes away most comes first."""
 
+_COMPOUND = 12
+
 
 def shortest(text: str, fails: Callable[[str], bool], seconds: float) -> str:
     """The smallest text that was found for which ``fails`` is true, within a time.
@@ -77,7 +79,7 @@ def _text(edit: Edit, tree: ast.Module) -> str | None:
 
 
 def _measure(tree: ast.Module) -> tuple[int, float]:
-    """The size of a program: nodes of its tree, then its constants."""
+    """The size of a program: nodes of its tree, of which statements that hold others count most, then its constants."""
     constants = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)]
     weight = sum(abs(value) if isinstance(value, (int, float)) else len(str(value)) for value in constants)
-    return sum(1 for _ in ast.walk(tree)), weight
+    return sum(_COMPOUND if hasattr(node, "body") else 1 for node in ast.walk(tree)), weight

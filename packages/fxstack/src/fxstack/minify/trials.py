@@ -18,7 +18,8 @@ from fxstack.minify.outcomes import Outcome
 if TYPE_CHECKING:
     from fxstack.minify.comparing import Settings
 
-_FIRST_SECONDS = 600.0
+_FIRST_SECONDS = 60.0
+"""A program that takes longer than this in its first trial hangs."""
 _WARM_UP = """\
 import torch
 def program(x):
@@ -54,27 +55,36 @@ class Trials:
         """What a trial of ``text`` comes to."""
         if not self._known:
             self._run(_WARM_UP, script=False)  # from now on the server has loaded what a trial needs
+            self._known[text] = self._first(text)
         if text not in self._known:
             self._known[text] = self._run(text, script=self._script)
         return self._known[text]
 
-    def _run(self, text: str, *, script: bool) -> Outcome:
+    def _first(self, text: str) -> Outcome:
+        """The trial of the whole program, after which none is given much longer than that one needed; where it hangs,
+        than it needs with torch's own kernels."""
+        start = time.monotonic()
+        outcome = self._run(text, script=self._script)
+        if outcome.kind == "hang":
+            start = time.monotonic()
+            self._run(text, script=self._script, backend="eager")
+        self._seconds = min(self._seconds, 3.0 + 4 * (time.monotonic() - start))
+        return outcome
+
+    def _run(self, text: str, *, script: bool, backend: str | None = None) -> Outcome:
         request = {
             "text": text,
             "script": script,
             "seconds": self._seconds,
-            "settings": self._settings,
+            "settings": self._settings | ({} if backend is None else {"backend": backend}),
         }
         assert self._server.stdin is not None
         assert self._server.stdout is not None
-        start = time.monotonic()
         self._server.stdin.write(json.dumps(request) + "\n")
         self._server.stdin.flush()
         answer = self._server.stdout.readline()
         if not answer:
             raise RuntimeError("the process that runs trials has ended; its messages are above")
-        if not self._known:  # what shrinks is not to take much longer than the whole
-            self._seconds = min(self._seconds, 10.0 + 4 * (time.monotonic() - start))
         return Outcome(**json.loads(answer))
 
     @property

@@ -43,7 +43,7 @@ def _choices(node: ast.AST) -> list[Callable[[Any], ast.AST]]:
     if isinstance(node, ast.Dict):
         return [_element("values", n) for n in range(len(node.values))]
     if isinstance(node, (ast.ListComp, ast.GeneratorExp, ast.SetComp)):
-        return [lambda node: node.generators[0].iter]
+        return [lambda node: node.generators[0].iter, lambda node: ast.List([node.elt], ast.Load())]
     return []
 
 

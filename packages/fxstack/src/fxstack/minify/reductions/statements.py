@@ -45,9 +45,19 @@ def unwrapped(tree: ast.Module) -> Iterator[Edit]:
 def _opened(tree: ast.Module, place: int, name: str, index: int, inner: str) -> Edit:
     def change(node: ast.AST) -> None:
         block = getattr(node, name)
-        block[index : index + 1] = getattr(block[index], inner)
+        held = getattr(block[index], inner)
+        block[index : index + 1] = [*_first_round(block[index]), *held] if inner == "body" else held
 
     return edit(tree, place, change=change)
+
+
+def _first_round(statement: ast.stmt) -> list[ast.stmt]:
+    """What binds the variable of a loop to its first item."""
+    if not isinstance(statement, ast.For):
+        return []
+    first = ast.parse("next(iter(_))", mode="eval").body
+    first.args[0].args[0] = statement.iter  # type: ignore[attr-defined]
+    return [ast.Assign([statement.target], first)]
 
 
 def plain(tree: ast.Module) -> Iterator[Edit]:
