@@ -18,7 +18,7 @@ from fxstack.minify import NothingToMinifyError, Settings, minify
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
-from programs import PLANTED, program_with  # noqa: E402
+from planted_programs import PLANTED, program_with  # noqa: E402
 
 MOST_LINES = 8
 MOST_OPERATORS = 5

@@ -29,7 +29,7 @@ from fxstack.minify.comparing import Settings, outcome_of_program, outcome_of_sc
 from fxstack.minify.outcomes import Outcome
 
 _INSTALLED = tuple(
-    {str(Path(module.__file__ or "").parent.parent) for module in (torch, fxstack, fx_interface)}
+    str(Path(module.__file__ or "").parent.parent) for module in (torch, fxstack, fx_interface)
 )
 """Where modules lie that are loaded once for all trials; the program's own are loaded anew each time."""
 
