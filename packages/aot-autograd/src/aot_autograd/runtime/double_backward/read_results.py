@@ -167,14 +167,11 @@ class _Through(torch.autograd.Function):
         reading = ctx.reading
         if not _keeps_graph():
             ctx.reading = None
-        numbers = range(len(reading.inner))
-        if (
-            chooses()
-        ):  # what leads to no chosen tensor does not run: it may refuse, as ``once_differentiable`` does
+        wanted: Sequence[int] = range(len(reading.inner))
+        if chooses():
+            # What leads to no chosen tensor does not run: it may refuse, as ``once_differentiable`` does.
             edges = ctx.next_functions
-            wanted: Sequence[int] = [n for n in numbers if edges[n][0] is not None and leads_on(*edges[n])]
-        else:
-            wanted = numbers
+            wanted = [n for n in wanted if edges[n][0] is not None and leads_on(*edges[n])]
         return (None, *reading.derivatives(arriving, wanted))
 
 
