@@ -399,14 +399,14 @@ def test_gradients_lead_through_loops_that_are_left():
         torch.testing.assert_close(found, expected)
 
 
-_AFTER_OTHERS = pytest.mark.xfail(
-    reason="one more version when other tests ran before; the cause is not known", strict=False
+_AFTER_STOCK = pytest.mark.xfail(
+    reason="one version more where stock's torch.compile has run in the process before", strict=False
 )
 
 
 @pytest.mark.parametrize(
     "loop",
-    [_gathered, _in_another, pytest.param(_of_a_size, marks=_AFTER_OTHERS)],
+    [_gathered, _in_another, pytest.param(_of_a_size, marks=_AFTER_STOCK)],
     ids=lambda loop: loop.__name__,
 )
 def test_after_the_second_number_of_images_a_loop_brings_no_graph(loop):
