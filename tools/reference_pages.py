@@ -7,12 +7,14 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from workspace import BY_NAME, PACKAGES, Package
+from workspace import PACKAGES, Package
+
+_BY_MODULE = {package.module: package for package in PACKAGES}
 
 
 def module_path(name: str) -> Path | None:
     """The file of a module of one of the packages, or None for a module of someone else."""
-    package = BY_NAME.get(name.partition(".")[0].replace("_", "-"))
+    package = _BY_MODULE.get(name.partition(".")[0])
     if package is None:
         return None
     base = package.source.parent.joinpath(*name.split("."))
@@ -23,19 +25,13 @@ def module_path(name: str) -> Path | None:
 
 
 def facade(package: Package) -> list[tuple[str, str]]:
-    """Public names of the package in order, each with the module that defines it."""
+    """Public names of the package in order, each with the module that it is imported from."""
     path = package.source / "__init__.py"
     if not path.exists():
         return []
     tree = ast.parse(path.read_text())
-    origins = {
-        alias.asname or alias.name: node.module or package.module
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ImportFrom) and not node.level
-        for alias in node.names
-    }
     public = [name for name in exported(tree) if not name.startswith("__")]
-    return [(name, origins.get(name, package.module)) for name in public]
+    return [(name, package.module) for name in public]
 
 
 def exported(tree: ast.Module) -> list[str]:
@@ -46,35 +42,85 @@ def exported(tree: ast.Module) -> list[str]:
     return []
 
 
+def _imports(tree: ast.Module, otherwise: str) -> dict[str, tuple[str, str]]:
+    """The module that each imported name comes from, and its name there; a table of lazy names counts as imports."""
+    found = {
+        alias.asname or alias.name: (node.module or otherwise, alias.name)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and not node.level
+        for alias in node.names
+    }
+    for node in tree.body:
+        if isinstance(node, ast.AnnAssign) and ast.unparse(node.target) == "_EXPORTS" and node.value:
+            found |= {name: (module, name) for name, module in ast.literal_eval(node.value).items()}
+    return found
+
+
 def describe(name: str, module: str) -> Iterator[str]:
     """The Markdown lines of one public name."""
     yield f"### `{name}`"
     yield ""
-    path = module_path(module)
-    found = None if path is None else _definition(ast.parse(path.read_text()), name)
+    found = definition(name, module)
     if found is None:
         yield f"From `{module}`."
     else:
-        signature, text = found
+        signature, text, methods = found
         if signature:
             yield from ("```python", signature, "```", "")
         yield text or "(no description)"
+        yield from methods
     yield ""
 
 
-def _definition(tree: ast.Module, name: str) -> tuple[str, str] | None:
+def definition(name: str, module: str) -> tuple[str, str, list[str]] | None:
+    """Signature, docstring and methods of a name, in the module that defines it; None if it is someone else's."""
+    path = module_path(module)
+    if path is None:
+        return None
+    tree = ast.parse(path.read_text())
+    found = _definition(tree, name)
+    if found is not None:
+        return found
+    further, there = _imports(tree, module).get(name, (module, name))
+    return None if further == module else definition(there, further)
+
+
+def _definition(tree: ast.Module, name: str) -> tuple[str, str, list[str]] | None:
     for position, node in enumerate(tree.body):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name == name:
-            returns = "" if node.returns is None else f" -> {ast.unparse(node.returns)}"
-            return f"def {name}({ast.unparse(node.args)}){returns}", ast.get_docstring(node) or ""
+            if any(ast.unparse(mark) == "overload" for mark in node.decorator_list):
+                continue
+            return _signature(node), ast.get_docstring(node) or "", []
         if isinstance(node, ast.ClassDef) and node.name == name:
-            return f"class {name}({', '.join(map(ast.unparse, node.bases))})", ast.get_docstring(node) or ""
+            bases = f"({', '.join(map(ast.unparse, node.bases))})" if node.bases else ""
+            return f"class {name}{bases}", ast.get_docstring(node) or "", list(_members(node))
         if _assigns(node, name):
             after = tree.body[position + 1] if position + 1 < len(tree.body) else None
             if isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant):
-                return "", str(after.value.value)
-            return "", ""
+                return "", str(after.value.value), []
+            return "", "", []
     return None
+
+
+def _signature(node: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
+    returns = "" if node.returns is None else f" -> {ast.unparse(node.returns)}"
+    return f"def {node.name}({ast.unparse(node.args)}){returns}"
+
+
+def _members(node: ast.ClassDef) -> Iterator[str]:
+    """The fields of a record, and the methods that say what they do."""
+    fields = [
+        f"- `{ast.unparse(part)}`"
+        for part in node.body
+        if isinstance(part, ast.AnnAssign) and not ast.unparse(part.target).startswith("_")
+    ]
+    methods = [
+        f"- `{_signature(part)[4:]}`: {' '.join((ast.get_docstring(part) or '').split())}"
+        for part in node.body
+        if isinstance(part, ast.FunctionDef) and not part.name.startswith("_") and ast.get_docstring(part)
+    ]
+    if fields or methods:
+        yield from ("", *fields, *methods)
 
 
 def _assigns(node: ast.stmt, name: str) -> bool:
