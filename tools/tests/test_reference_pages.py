@@ -8,6 +8,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import pytest
+
 import reference_pages
 from workspace import BY_NAME, PACKAGES, Package
 
