@@ -70,7 +70,11 @@ def page() -> str:
 def bare_codes(source: str) -> Iterator[tuple[int, str]]:
     """Line and code of each code of the capture layer that stands as text in Python source text."""
     for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Constant) and re.fullmatch(r"CAP\d{3}", str(node.value)):
+        if (
+            isinstance(node, ast.Constant)
+            and isinstance(node.value, str)
+            and re.fullmatch(r"CAP\d{3}", node.value)
+        ):
             yield node.lineno, node.value
 
 
