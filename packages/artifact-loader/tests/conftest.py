@@ -100,7 +100,7 @@ def entry_point() -> dict[str, Any]:
 
 def program() -> dict[str, Any]:
     """The program of that one entry point."""
-    weight = {"name": "w", "tensor": "w", "dtype": "float32", "sizes": [3], "strides": [1]}
+    weight = {"name": "w", "tensor": "w", "dtype": "float32", "sizes": [3], "strides": [1], "role": "buffer"}
     return {"constants": [weight], "entry_points": {"forward": entry_point()}}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 import torch
@@ -12,25 +12,47 @@ import torch
 from fxstack_artifact.container.manifest import check_requirements
 from fxstack_artifact.container.reading import Archive, open_archive
 from fxstack_artifact.errors import ArtifactError, unreadable
+from fxstack_artifact.module import WeightsModule
 
 PROGRAM, WEIGHTS = "program.json", "weights.safetensors"
 """Entries of the file."""
+INFERENCE, TRAINING = "inference", "training"
+"""Kinds of entry points."""
 
 
-class Artifact:
+class Artifact(WeightsModule):
     """A loaded artifact: its entry points by name; called itself, it calls the one named ``forward``, or the only one.
 
+    It is a module with the parameters and buffers that its graphs compute with, by their names in the model.
     ``target`` is the processor's level that its native objects are for.
     """
 
     def __init__(
-        self, entry_points: Mapping[str, Any], target: str, constants: Mapping[str, torch.Tensor]
+        self,
+        entry_points: Mapping[str, Any],
+        target: str,
+        described: Sequence[Mapping[str, Any]],
+        constants: Sequence[torch.Tensor],
     ) -> None:
-        self._entry_points = dict(entry_points)
-        self.target = target
-        self._constants = constants
-        first = next(iter(self._entry_points.values()))
-        self._default = self._entry_points.get("forward", first if len(self._entry_points) == 1 else None)
+        super().__init__(described, constants)
+        first = next(iter(entry_points.values()))
+        default = entry_points.get("forward", first if len(entry_points) == 1 else None)
+        modes = {entry.training for entry in entry_points.values()} - {None}
+        mode = None if default is None else default.training
+        self._set(
+            _entry_points=dict(entry_points),
+            target=target,
+            _default=default,
+            training=mode if mode is not None else modes == {True},
+        )
+
+    _entry_points: dict[str, Any]
+    _default: Any
+    target: str
+
+    def _set(self, **attributes: Any) -> None:
+        """Attributes of its own, which a model's modules may have the names of."""
+        self.__dict__.update(attributes)
 
     @property
     def entry_points(self) -> tuple[str, ...]:
@@ -46,8 +68,8 @@ class Artifact:
             )
         return found
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Run ``forward``, or the only entry point."""
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Run ``forward``, the only entry point, or the one for the module's mode."""
         if self._default is None:
             raise ArtifactError(
                 "FXA202",
@@ -56,9 +78,24 @@ class Artifact:
             )
         return self._default(*args, **kwargs)
 
-    def state_dict(self) -> dict[str, torch.Tensor]:
-        """The parameters and buffers that its graphs compute with, by name; they share memory with them."""
-        return dict(self._constants)
+    def train(self, mode: bool = True) -> Artifact:
+        """Call the entry point that was made of the model in this mode from now on. ArtifactError FXA204 if there is
+        none, for an artifact computes in the mode in which its model was."""
+        if mode == self.training:
+            return self
+        fitting = [entry for entry in self._entry_points.values() if entry.training in (mode, None)]
+        if len(fitting) != 1:
+            wanted = "training" if mode else "evaluation"
+            what = "several entry points were" if fitting else "no entry point was"
+            raise ArtifactError(
+                "FXA204",
+                f"{what} made of the model in {wanted} mode",
+                f"call one by its name: {', '.join(entry.name for entry in fitting)}"
+                if fitting
+                else "export the model in both modes, as two entry points",
+            )
+        self._set(_default=fitting[0], training=mode)
+        return self
 
     def __repr__(self) -> str:
         return f"<Artifact of {', '.join(self._entry_points)} for {self.target}>"
@@ -98,21 +135,40 @@ def _assemble(
     bound: Mapping[str, torch.Tensor],
 ) -> Artifact:
     from fxstack_artifact.program.constants import constants, stored_tensors
-    from fxstack_artifact.program.entry_point import EntryPoint
 
     described = program["constants"]
     is_stored = any(item["tensor"] is not None for item in described)
     stored = stored_tensors(archive.buffer, *archive.place(WEIGHTS)) if is_stored else {}
     made = constants(described, stored, archive.buffer, bound)
+    names = [str(item["name"]) for item in described]
     found = {
-        str(name): EntryPoint(str(name), data, made, copies[data["graph"]["objects"][target]])
+        str(name): _entry_point(str(name), data, made, names, copies, target)
         for name, data in program["entry_points"].items()
     }
     if not found:
         raise unreadable("there is no entry point")
-    return Artifact(
-        found, target, {item["name"]: tensor for item, tensor in zip(described, made, strict=True)}
-    )
+    return Artifact(found, target, described, made)
+
+
+def _entry_point(
+    name: str,
+    data: Mapping[str, Any],
+    constants: Sequence[torch.Tensor],
+    names: Sequence[str],
+    copies: Mapping[str, bytes],
+    target: str,
+) -> Any:
+    content = copies[data["graph"]["objects"][target]]
+    if data["kind"] == TRAINING:
+        from fxstack_artifact.training.entry_point import TrainingEntryPoint
+
+        backward = copies[data["backward"]["graph"]["objects"][target]]
+        return TrainingEntryPoint(name, data, constants, names, content, backward)
+    if data["kind"] != INFERENCE:
+        raise unreadable(f"an entry point for {data['kind']!r}")
+    from fxstack_artifact.program.entry_point import EntryPoint
+
+    return EntryPoint(name, data, constants, content)
 
 
 def _bound(weights: Weights | None) -> Mapping[str, torch.Tensor]:

@@ -9,7 +9,8 @@ class ArtifactError(Exception):
     FXA101 no artifact; FXA102 damaged or cut off; FXA103 changed; FXA104 of another version of the format; FXA105 for
     another system or processor; FXA106 for another torch; FXA107 torch lacks a function; FXA108 its program cannot be
     read; FXA109 a native object cannot be loaded; FXA110 it needs Python; FXA111 not signed as demanded; FXA201 weights
-    are missing or others than the program was made for; FXA202 there is no entry point of that name.
+    are missing or others than the program was made for; FXA202 there is no entry point of that name; FXA203 weights
+    would be moved or converted; FXA204 there is no entry point for training, or for evaluation.
     """
 
     def __init__(self, code: str, what: str, action: str = "") -> None:
@@ -28,6 +29,14 @@ class ContractError(ArtifactError, ValueError):
     FXA301 arguments are missing, too many or of another structure; FXA302 of another type; FXA303 dtype; FXA304 device;
     FXA305 sizes; FXA306 strides; FXA307 sizes that do not fit each other; FXA308 a gradient would be needed; FXA309
     memory is shared with what is written; FXA310 no plain strided tensor; FXA311 another constant.
+    """
+
+
+class GradientError(ArtifactError, RuntimeError):
+    """A backward that an artifact does not have; no gradient was handed on.
+
+    FXA401 second derivatives; FXA402 the gradient between two results; FXA403 NaN that may come of results without a
+    gradient; FXA404 hooks of an input that the backward does not reach; FXA405 a gradient that is no plain tensor.
     """
 
 

@@ -1,8 +1,9 @@
 """Constants out of safetensors: tensors that lie where the file is mapped.
 
-A constant is ``{"name", "tensor", "dtype", "sizes", "strides"}``: ``tensor`` names what safetensors holds (null: it is
-bound when the artifact is loaded): as
-many elements as lie between its first and its last one, seen by ``sizes`` and ``strides``.
+A constant is ``{"name", "tensor", "dtype", "sizes", "strides", "role"}``: ``tensor`` names what safetensors holds
+(null: it is bound when the artifact is loaded): as many elements as lie between its first and its last one, seen by
+``sizes`` and ``strides``. ``role``: what it is of the model, ``parameter``, ``buffer`` or null. A parameter that is
+trained has ``"requires_grad": true``.
 """
 
 from __future__ import annotations
@@ -36,6 +37,9 @@ DTYPES: dict[str, torch.dtype] = {
     "F8_E5M2": torch.float8_e5m2,
 }
 """The names that safetensors has for dtypes."""
+
+PARAMETER, BUFFER = "parameter", "buffer"
+"""Roles."""
 
 
 class Stored(NamedTuple):
@@ -74,10 +78,18 @@ def constants(
     bound: Mapping[str, torch.Tensor],
 ) -> list[torch.Tensor]:
     """The constants of a program, in order: those that are ``bound`` by name, and the others out of the file."""
-    return [
+    made = [
         _bound(item, bound[item["name"]]) if item["name"] in bound else _constant(item, stored, buffer)
         for item in described
     ]
+    return [_in_role(item, tensor) for item, tensor in zip(described, made, strict=True)]
+
+
+def _in_role(item: Mapping[str, Any], tensor: torch.Tensor) -> torch.Tensor:
+    """A parameter is one that an optimizer takes: the caller's own, if it is one."""
+    if item.get("role") != PARAMETER or type(tensor) is torch.nn.Parameter:
+        return tensor
+    return torch.nn.Parameter(tensor, requires_grad=item.get("requires_grad") is True)
 
 
 def _bound(item: Mapping[str, Any], tensor: torch.Tensor) -> torch.Tensor:
@@ -93,6 +105,8 @@ def _bound(item: Mapping[str, Any], tensor: torch.Tensor) -> torch.Tensor:
             f"the weight {item['name']} is {tensor.dtype} of {list(tensor.shape)} on {tensor.device}, "
             f"the program takes torch.{item['dtype']} of {sizes} on cpu",
         )
+    if type(tensor) is torch.nn.Parameter and list(tensor.stride()) == strides:
+        return tensor
     plain = tensor.detach().resolve_conj().resolve_neg()
     if list(plain.stride()) == strides and type(plain) is torch.Tensor:
         return plain

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -22,7 +22,8 @@ _native.bind(torch.Tensor, torch.nn.Parameter, ArtifactError, ContractError)
 class EntryPoint:
     """A compiled function. A call that does not fit the contract is a ``ContractError`` before anything happens.
 
-    It computes what the function computed when the artifact was made, and records nothing for autograd.
+    It computes what the function computed when the artifact was made, and records nothing for autograd. ``training``:
+    the mode of the module it was made of; None if it was made of no module.
     """
 
     def __init__(
@@ -43,23 +44,14 @@ class EntryPoint:
         self, name: str, data: Mapping[str, Any], constants: Sequence[torch.Tensor], content: bytes
     ) -> None:
         self.name = name
+        self.training: bool | None = data.get("mode")
         self._parameters = Parameters(data["parameters"])
         names = [*self._parameters.leaf_names, *map(str, data["symbols"]["names"])]
-        text = "".join(f"{one.translate(_ONE_LINE)}\n" for one in names)
         graph = data["graph"]
-        words = array("q", graph["contract"])
         held = tuple(constants[index] for index in graph["constants"])
-        operators = tuple(map(operator_call, graph["operators"]))
-        self._graph = _native.Graph(
-            words.tobytes(),
-            text,
-            content,
-            held,
-            operators,
-            bool(graph["release_gil"]),
-            int(graph["scratch_limit"]),
-        )
-        self._results = result_maker(data["results"]["makes"], held, reader(data["symbols"]["sources"]))
+        self._run: Callable[..., Sequence[Any]] = compiled_graph(graph, names, held, content)
+        sizes = reader(data["symbols"]["sources"])
+        self._results = result_maker(data["results"]["makes"], held, sizes)
         self._written = [int(leaf) for leaf in data["written"]]
         self._node = data["results"]["node"]
         self._make = maker(self._node)
@@ -67,7 +59,7 @@ class EntryPoint:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run it. ContractError (FXA3xx) if the arguments do not fit."""
         leaves = self._parameters.leaves(args, kwargs)
-        found = self._graph(*leaves)
+        found = self._run(*leaves)
         if self._written:
             torch.autograd.graph.increment_version(
                 [leaves[i] for i in self._written if not leaves[i].is_inference()]
@@ -76,6 +68,21 @@ class EntryPoint:
 
     def __repr__(self) -> str:
         return f"<EntryPoint {self.name}({', '.join(self._parameters.leaf_names)})>"
+
+
+def compiled_graph(
+    data: Mapping[str, Any], names: Sequence[str], constants: tuple[torch.Tensor, ...], content: bytes
+) -> _native.Graph:
+    """A native object with its contract; ``names`` are those of its leaves and symbols."""
+    return _native.Graph(
+        array("q", data["contract"]).tobytes(),
+        "".join(f"{one.translate(_ONE_LINE)}\n" for one in names),
+        content,
+        constants,
+        tuple(map(operator_call, data["operators"])),
+        bool(data["release_gil"]),
+        int(data["scratch_limit"]),
+    )
 
 
 _ONE_LINE = {ord("\n"): " ", 0: " "}

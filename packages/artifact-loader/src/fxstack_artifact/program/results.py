@@ -1,10 +1,11 @@
 """From the graph's results to the program's: inputs passed through, duplicates, constants, and views made again.
 
     result := ["graph", n] | ["leaf", n] | ["weight", n] | ["same", n] | ["constant", value]
-            | ["view", result, [[operator, [argument...], {name: argument}, index or null]...]]
+            | ["view", result, [[operator, [argument...], {name: argument}, index or null, (true)]...]]
 
 ``n`` counts the graph's results, the leaves of the arguments, the constants of the graph, or the program's earlier
-results. Sizes in arguments of views are ``{"expr": postfix}``, as in the contract.
+results. ``true``: the view is made with gradients off. Sizes in arguments of views are ``{"expr": postfix}``, as in the
+contract.
 """
 
 from __future__ import annotations
@@ -71,15 +72,19 @@ def _view(base: Make, steps: Sequence[Callable[[Any, Sequence[int]], Any]]) -> M
 
 
 def _step(data: Any) -> Callable[[Any, Sequence[int]], Any]:
-    name, args, kwargs, index = data
+    name, args, kwargs, index, *rest = data
+    no_grad = rest == [True]
     operator = operator_named(name)
     given = [_argument(arg) for arg in args]
     named = {str(key): _argument(value) for key, value in kwargs.items()}
 
     def step(value: Any, symbols: Sequence[int]) -> Any:
-        made = operator(
-            value, *(part(symbols) for part in given), **{key: part(symbols) for key, part in named.items()}
-        )
+        with torch.set_grad_enabled(torch.is_grad_enabled() and not no_grad):
+            made = operator(
+                value,
+                *(part(symbols) for part in given),
+                **{key: part(symbols) for key, part in named.items()},
+            )
         return made if index is None else made[index]
 
     return step

@@ -44,15 +44,18 @@ class Arguments:
     names: list[str] = field(default_factory=list)
     roots: dict[str, Any] = field(default_factory=dict)
     """Each parameter's value, by the name of an entry point's parameter."""
+    training: bool = False
 
 
-def bind(model: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Arguments:
+def bind(
+    model: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], *, training: bool = False
+) -> Arguments:
     """The call ``model(*args, **kwargs)``. ExportError FXS502 for an argument that no contract can describe; TypeError
-    where the arguments do not fit the model's signature."""
+    where the arguments do not fit the model's signature. ``training``: copies require grad where the arguments do."""
     called = model.forward if isinstance(model, nn.Module) else model
     signature = inspect.signature(called)
     bound = signature.bind(*args, **kwargs)
-    made = Arguments()
+    made = Arguments(training=training)
     passed: list[Any] = []
     by_position = True
     for name, parameter in signature.parameters.items():
@@ -135,6 +138,7 @@ def _tensor(made: Arguments, name: str, value: torch.Tensor) -> torch.Tensor:
             action="pass .resolve_conj() of it",
         )
     copied = torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device=value.device)
-    made.leaves.append(copied.copy_(value.detach()))
+    copied.copy_(value.detach()).requires_grad_(made.training and value.requires_grad)
+    made.leaves.append(copied)
     made.names.append(name)
     return copied

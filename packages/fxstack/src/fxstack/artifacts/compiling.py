@@ -9,18 +9,21 @@ from pathlib import Path
 from typing import Any, Literal
 
 import safetensors.torch
+from torch.fx import GraphModule
 
 from fxstack.artifacts.archive import write_archive
 from fxstack.artifacts.contract import Contract, contract_of
 from fxstack.artifacts.errors import ExportError
 from fxstack.artifacts.exporting import Exported, export
+from fxstack.artifacts.gradients import check_gradients, described_backward
 from fxstack.artifacts.results import Results
 from fxstack.artifacts.weights import Weights, check_written, names_of
 from fxstack.options import Options
 from fxstack_artifact import _native
-from fxstack_artifact.artifact import PROGRAM, WEIGHTS
+from fxstack_artifact.artifact import INFERENCE, PROGRAM, TRAINING, WEIGHTS
 from inductor_codegen import CodegenOptions
 from inductor_codegen.cache import ArtifactStore
+from inductor_codegen.lower.chosen_layouts import Layouts
 from inductor_codegen.native.ahead_of_time import NativeObject, compile_for_levels
 
 TARGETS = ("x86-64-v4", "x86-64-v3", "x86-64-v2", "x86-64", "armv8-a")
@@ -34,6 +37,7 @@ def aot_compile(
     *,
     path: str | os.PathLike[str],
     dynamic_shapes: Any = None,
+    training: bool = False,
     target: str | Sequence[str] | None = None,
     weights: Literal["inside", "outside"] = "inside",
     options: Options | Mapping[str, Any] | None = None,
@@ -41,7 +45,8 @@ def aot_compile(
     """Compile ``model`` for arguments like these and write an artifact to ``path``, which is returned.
 
     ``model``: a module or function, what ``fxstack.export`` returned, or several of these by the names of the entry
-    points (``{"prefill": ..., "decode": ...}``), which share weights. ``dynamic_shapes`` is as for ``export``.
+    points (``{"prefill": ..., "decode": ...}``), which share weights. ``dynamic_shapes`` and ``training`` are as for
+    ``export``.
     ``target``: one of ``x86-64-v2``, ``-v3``, ``-v4`` or several, of which the best is chosen when the file is loaded;
     None: this processor's. ``weights``: whether the model's parameters and buffers are in the file, or are passed to
     ``fxstack.load``, which runs it (``load(path, weights=...)``: a state dict, or a safetensors file beside it).
@@ -52,17 +57,19 @@ def aot_compile(
     chosen = Options.make(options)
     targets = _targets(target)
     if not isinstance(model, (Exported, Mapping)):
-        model = export(model, args, kwargs, dynamic_shapes=dynamic_shapes, options=options)
+        model = export(model, args, kwargs, dynamic_shapes=dynamic_shapes, training=training, options=options)
     exports = {"forward": model} if isinstance(model, Exported) else dict(model)
-    held = Weights(inside=weights == "inside")
+    is_trained = any(exported.training for exported in exports.values())
+    held = Weights(inside=weights == "inside", trained=is_trained)
     contents: dict[str, bytes] = {}
     entry_points = {}
     for number, (name, exported) in enumerate(exports.items()):
         contract = contract_of(exported)
-        native = _native_object(exported, chosen, targets)
-        objects = {level: f"native/{number}.{level}.so" for level in targets}
-        contents.update({objects[level]: native.libraries[level] for level in targets})
+        native = _native_object(exported.graphs.forward, exported.graphs.layouts, chosen, targets)
+        objects = _added(contents, native, f"native/{number}")
         entry_points[name] = _entry_point(exported, contract, native, objects, held)
+        if exported.training:
+            entry_points[name]["backward"] = _backward(exported, contract, chosen, contents, number, targets)
     program = {"constants": held.described, "entry_points": entry_points}
     text = json.dumps(program, separators=(",", ":"), allow_nan=False).encode()
     stored = {WEIGHTS: safetensors.torch.save(held.stored)} if held.stored else {}
@@ -86,11 +93,36 @@ def _targets(target: str | Sequence[str] | None) -> tuple[str, ...]:
     return tuple(name for name in TARGETS if name in named)
 
 
-def _native_object(exported: Exported, options: Options, targets: Sequence[str]) -> NativeObject:
+def _native_object(
+    graph: GraphModule, layouts: Layouts | None, options: Options, targets: Sequence[str]
+) -> NativeObject:
     codegen = CodegenOptions(cache_dir=options.cache_dir, cache=options.cache, compiler=options.compiler)
     store = ArtifactStore(options.cache_dir) if options.cache and options.cache_dir is not None else None
+    return compile_for_levels(graph, targets, codegen, store=store, layouts=layouts)
+
+
+def _added(contents: dict[str, bytes], native: NativeObject, name: str) -> dict[str, str]:
+    """The names of a native object's contents, by level."""
+    objects = {level: f"{name}.{level}.so" for level in native.libraries}
+    contents.update({objects[level]: library for level, library in native.libraries.items()})
+    return objects
+
+
+def _backward(
+    exported: Exported,
+    contract: Contract,
+    options: Options,
+    contents: dict[str, bytes],
+    number: int,
+    targets: Sequence[str],
+) -> dict[str, Any]:
+    """The backward of a training entry point, as the loader's ``Differentiable`` reads it."""
     graphs = exported.graphs
-    return compile_for_levels(graphs.forward, targets, codegen, store=store, layouts=graphs.layouts)
+    check_gradients(graphs.plan)
+    assert graphs.backward is not None
+    native = _native_object(graphs.backward, graphs.backward_layouts, options, targets)
+    objects = _added(contents, native, f"native/{number}b")
+    return described_backward(graphs.plan, contract, native.record, objects)
 
 
 def _entry_point(
@@ -109,7 +141,8 @@ def _entry_point(
     identities = {id(tensor) for tensor in written}
     results = Results(exported, contract)
     return {
-        "kind": "inference",
+        "kind": TRAINING if exported.training else INFERENCE,
+        "mode": exported.mode,
         "parameters": [parameter.to_data() for parameter in exported.arguments.parameters],
         "symbols": {"names": contract.names, "sources": list(contract.symbols.values())},
         "graph": {

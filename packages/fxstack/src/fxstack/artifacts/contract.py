@@ -73,7 +73,7 @@ class Contract:
             words += source
         words.append(len(self.leaves))
         for spec in self.leaves:
-            words += [_ANYTHING] if spec is None else self._tensor(spec)
+            words += [_ANYTHING] if spec is None else self.tensor(spec)
         words.append(len(self.relations))
         for op, lhs, rhs in self.relations:
             words += [_RELATIONS[op], *self._counted(lhs), *self._counted(rhs)]
@@ -90,7 +90,7 @@ class Contract:
             words += write
         return [*words, len(self.constants)]
 
-    def _tensor(self, spec: TensorSpec) -> list[int]:
+    def tensor(self, spec: TensorSpec) -> list[int]:
         words = [_TENSOR, scalar_type(spec.dtype), 0, spec.rank]
         for value in (*spec.sizes, *spec.strides):
             words += self._counted(value)

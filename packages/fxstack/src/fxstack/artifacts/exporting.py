@@ -28,7 +28,8 @@ from primtorch_decomps import LIBRARY
 @dataclass(frozen=True, slots=True)
 class Exported:
     """A model as one graph: ``graph_module`` in dialect "torch", ``graphs`` in primitives, and all that its contract
-    is written from. ``result`` is what the model returned for the copies of the arguments, ``outputs`` the graph's."""
+    is written from. ``result`` is what the model returned for the copies of the arguments, ``outputs`` the graph's.
+    ``training``: with a backward; ``mode``: the module's ``training`` then, None for a function."""
 
     model: Any
     graph_module: GraphModule
@@ -39,6 +40,8 @@ class Exported:
     guards: Sequence[Any]
     result: Any
     outputs: Sequence[Any]
+    training: bool = False
+    mode: bool | None = None
 
     @property
     def signature(self) -> Signature:
@@ -63,24 +66,27 @@ def export(
     kwargs: Mapping[str, Any] | None = None,
     *,
     dynamic_shapes: Any = None,
+    training: bool = False,
     options: Options | Mapping[str, Any] | None = None,
 ) -> Exported:
-    """``model`` as one graph for arguments like these, for inference: nothing is recorded for autograd.
+    """``model`` as one graph for arguments like these.
 
-    The model runs once, on copies of the arguments; buffers that it writes stay as they are. ``dynamic_shapes`` names
-    the sizes that vary (``{"x": {0: "batch"}}``, with ``fxstack.Dim`` for bounds); all others are fixed.
+    ``training``: with its backward, for the parameters and arguments that require grad now; otherwise nothing is
+    recorded for autograd. The model runs once, on copies of the arguments; buffers that it writes, and the state of
+    random numbers, stay as they are. ``dynamic_shapes`` names the sizes that vary (``{"x": {0: "batch"}}``, with
+    ``fxstack.Dim`` for bounds); all others are fixed.
 
     ExportError (FXS5xx) if it is not one graph, which lists every graph break with its line and what to do, or if
     something in it cannot be stated as a contract. What the model raises passes unchanged.
     """
     plain = original(model)
     chosen = Options.make(options)
-    arguments = bind(plain, args, kwargs or {})
+    arguments = bind(plain, args, kwargs or {}, training=training)
     varying = varying_sizes(arguments, dynamic_shapes)
     mark(arguments, varying)
     recording = _Recording(chosen)
     optimizer = dynamo_capture.optimize(recording, dynamic=False, operators=LIBRARY)
-    with torch.no_grad():
+    with torch.set_grad_enabled(training), torch.random.fork_rng(devices=[]):
         result = optimizer(plain)(*arguments.args, **arguments.kwargs)
     replacement = _only(plain, optimizer.report, recording)
     _check_effects(replacement.effects)
@@ -97,6 +103,8 @@ def export(
         replacement.guards,
         result,
         recording.outputs,
+        training,
+        plain.training if isinstance(plain, torch.nn.Module) else None,
     )
 
 

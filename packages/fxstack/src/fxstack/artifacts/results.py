@@ -63,11 +63,12 @@ class Results:
             case ViewOf(base, steps):
                 replayed = [
                     [step.op, [self._argument(arg) for arg in step.args],
-                     {name: self._argument(arg) for name, arg in step.kwargs}, step.index]
+                     {name: self._argument(arg) for name, arg in step.kwargs}, step.index,
+                     *([True] if step.no_grad else [])]
                     for step in steps
                 ]  # fmt: skip
                 return ["view", self._make(base, position), replayed]
-        raise _unsupported(f"result {position} is made by {recipe}")
+        raise unsupported(f"result {position} is made by {recipe}")
 
     def _argument(self, value: Any) -> Any:
         if isinstance(value, Expr):
@@ -77,7 +78,7 @@ class Results:
         if isinstance(value, torch.dtype):
             return {"dtype": str(value).removeprefix("torch.")}
         if not isinstance(value, PLAIN):
-            raise _unsupported(f"a view of a result is made with {value!r}")
+            raise unsupported(f"a view of a result is made with {value!r}")
         return value
 
     def _node(self, value: Any, name: str) -> Any:
@@ -139,8 +140,6 @@ def _fields(value: Any) -> Mapping[str, Any] | None:
 
 def check_plan(plan: JointPlan) -> None:
     """ExportError FXS508 for what autograd's runtime does around a graph and the loader does not."""
-    if plan.backward is not None:
-        raise _unsupported("it records gradients")
     for has, what in (
         (plan.forms, "an input gets another form"),
         (plan.marked, "an input is a lazy conjugate or negative"),
@@ -149,10 +148,10 @@ def check_plan(plan: JointPlan) -> None:
         (plan.functional_forms, "an operator that writes has no functional form of torch's own"),
     ):
         if has:
-            raise _unsupported(what)
+            raise unsupported(what)
 
 
-def _unsupported(what: str) -> ExportError:
+def unsupported(what: str) -> ExportError:
     return ExportError(
         "FXS508",
         f"the graph cannot be in an artifact: {what}",

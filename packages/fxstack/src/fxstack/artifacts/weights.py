@@ -10,15 +10,16 @@ import torch
 from torch import nn
 
 from fxstack.artifacts.errors import ExportError
+from fxstack_artifact.program.constants import BUFFER, PARAMETER
 
 
 class Weights:
     """The constants of all entry points of an artifact. ``described`` is what the loader's ``constants`` reads;
     ``stored`` what safetensors is given, by name. Those that have names in a model are ``inside`` or left out, to be
-    bound when the artifact is loaded."""
+    bound when the artifact is loaded. ``trained``: an optimizer will write to them, so that they share no memory."""
 
-    def __init__(self, *, inside: bool = True) -> None:
-        self._inside = inside
+    def __init__(self, *, inside: bool = True, trained: bool = False) -> None:
+        self._inside, self._trained = inside, trained
         self.described: list[dict[str, Any]] = []
         self.stored: dict[str, torch.Tensor] = {}
         self._numbers: dict[int, int] = {}
@@ -36,6 +37,8 @@ class Weights:
         name = self._unique(names.get(id(tensor), f"constant.{number}"))
         flat = _in_memory_order(tensor, name)
         is_left_out = not self._inside and id(tensor) in names
+        role = None if id(tensor) not in names else PARAMETER if isinstance(tensor, nn.Parameter) else BUFFER
+        written = written or (self._trained and role is not None)
         place = None if is_left_out else name if written else self._same_content(flat, name)
         self.described.append(
             {
@@ -44,6 +47,8 @@ class Weights:
                 "dtype": str(tensor.dtype).removeprefix("torch."),
                 "sizes": list(tensor.shape),
                 "strides": list(tensor.stride()),
+                "role": role,
+                **({"requires_grad": True} if self._trained and tensor.requires_grad else {}),
             }
         )
         if place == name:
