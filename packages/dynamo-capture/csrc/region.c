@@ -125,8 +125,35 @@ static PyMemberDef region_members[] = {
     {NULL, 0, 0, 0, NULL},
 };
 
+/* What a function written in Python says of itself, by which inspect and its like take a callable for one. */
+static PyObject *region_of_function(PyObject *self, void *name)
+{
+    PyObject *dict = ((Region *)self)->dict;
+    PyObject *function = dict == NULL ? NULL : PyDict_GetItemString(dict, "__wrapped__");
+    if (function == NULL || !PyFunction_Check(function)) {
+        PyErr_Format(PyExc_AttributeError, "%R is no function, and has no attribute '%s'", self, (char *)name);
+        return NULL;
+    }
+    return PyObject_GetAttrString(function, (char *)name);
+}
+
+/* An optimized function or method is a function for isinstance, which tells what inspect, torch.fx and torch.jit take. */
+static PyObject *region_class(PyObject *self, void *Py_UNUSED(closure))
+{
+    Region *region = (Region *)self;
+    PyObject *wrapped = region->dict == NULL ? NULL : PyDict_GetItemString(region->dict, "__wrapped__");
+    bool is_function = wrapped != NULL && (PyFunction_Check(wrapped) || PyMethod_Check(wrapped));
+    return Py_NewRef(is_function && region->callback != NULL ? (PyObject *)&PyFunction_Type : (PyObject *)Py_TYPE(self));
+}
+
 static PyGetSetDef region_getset[] = {
+    {"__class__", region_class, NULL, "FunctionType for an optimized function.", NULL},
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, NULL, NULL},
+    {"__code__", region_of_function, NULL, "The function's code.", "__code__"},
+    {"__defaults__", region_of_function, NULL, "The function's defaults.", "__defaults__"},
+    {"__kwdefaults__", region_of_function, NULL, "The function's defaults by name.", "__kwdefaults__"},
+    {"__globals__", region_of_function, NULL, "The function's globals.", "__globals__"},
+    {"__closure__", region_of_function, NULL, "The function's free variables.", "__closure__"},
     {NULL, NULL, NULL, NULL, NULL},
 };
 

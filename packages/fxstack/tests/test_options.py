@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+import fxstack
 from fxstack.options import MODES, OptionError, Options, check_mode, default_cache_dir
 
 
@@ -47,6 +48,13 @@ def test_unknown_names_and_values_are_refused_with_the_known() -> None:
     with pytest.raises(OptionError, match=r"(?s)FXS101.*'fast'.*default"):
         check_mode("fast")
     assert [check_mode(mode) for mode in MODES] == list(MODES)
+
+
+def test_refusals_are_runtime_errors() -> None:
+    """As those of ``torch.compile`` are."""
+    for unknown in ({"mode": "fast"}, {"options": {"cach": True}}, {"backend": "inducto"}):
+        with pytest.raises(RuntimeError, match="FX"):
+            fxstack.compile(abs, **unknown)  # type: ignore[call-overload]
 
 
 def test_a_filter_of_guards_is_a_function() -> None:

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import inspect
 import pkgutil
 import subprocess
 import sys
+from types import FunctionType
 from typing import Any
 
 import pytest
@@ -135,3 +137,73 @@ def test_a_backend_that_takes_no_numbers_from_data_gets_graphs_without() -> None
     assert graphs
     with pytest.raises(dynamo_capture.BackendError, match="item"):
         optimize(backend, fullgraph=True)(f)(x)
+
+
+def _described(x: torch.Tensor, k: int = 2, *, shift: float = 1.0) -> torch.Tensor:
+    return x.sin() * k + shift
+
+
+def test_an_optimized_function_is_a_function() -> None:
+    fast = optimize("eager")(_described)
+    assert isinstance(fast, FunctionType)
+    assert inspect.isfunction(fast)
+    for name in (
+        "__code__",
+        "__defaults__",
+        "__kwdefaults__",
+        "__globals__",
+        "__closure__",
+        "__annotations__",
+    ):
+        assert getattr(fast, name) is getattr(_described, name)
+    assert inspect.getfullargspec(fast) == inspect.getfullargspec(_described)
+
+    async def waits() -> None: ...
+
+    assert inspect.iscoroutinefunction(optimize("eager")(waits))
+
+
+def test_an_optimized_object_is_no_function() -> None:
+    class Adds:
+        def __call__(self, x: torch.Tensor) -> torch.Tensor:
+            return x + 1
+
+    fast = optimize("eager")(Adds())
+    assert not inspect.isfunction(fast)
+    assert not hasattr(fast, "__code__")
+
+
+def _scaled(x: torch.Tensor, k: int = 2) -> torch.Tensor:
+    return x.sin() * k
+
+
+def test_an_optimized_function_is_traced_and_scripted_as_the_function_is() -> None:
+    fast, x = optimize("eager")(_scaled), torch.ones(3)
+    assert torch.equal(torch.fx.symbolic_trace(fast)(x, 2), _scaled(x, 2))
+    assert torch.equal(torch.jit.script(fast)(x), _scaled(x))
+
+
+class _Doubles(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x * 2
+
+
+def test_a_module_whose_call_is_optimized_can_be_scripted() -> None:
+    module, x = _Doubles(), torch.ones(3)
+    module._compiled_call_impl = optimize("eager")(module._call_impl)  # what Module.compile does
+    assert torch.equal(module(x), x * 2)
+    assert torch.equal(torch.jit.script(module)(x), x * 2)
+
+
+def test_what_cannot_be_called_is_refused() -> None:
+    with pytest.raises(TypeError, match="5 is no function"):
+        optimize("eager")(5)
+
+
+def test_errors_are_runtime_errors() -> None:
+    def breaks(x: torch.Tensor) -> torch.Tensor:
+        dynamo_capture.graph_break()
+        return x
+
+    with pytest.raises(RuntimeError, match="CAP"):
+        optimize("eager", fullgraph=True)(breaks)(torch.ones(2))

@@ -51,8 +51,8 @@ class IncompatibleInterfaceError(StackError):
     """A plug-in was written for another version of the interface (code FXI201)."""
 
 
-class UnknownBackendError(StackError):
-    """No backend of that name is known (code FXI202)."""
+class UnknownBackendError(StackError, RuntimeError):
+    """No backend of that name is known (code FXI202). A ``RuntimeError``, as torch's is."""
 
 
 class PluginLoadError(StackError):

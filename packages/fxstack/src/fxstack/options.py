@@ -21,8 +21,8 @@ an operator, never less. ``strict`` gives eager's bits on a CPU: generated code 
 fixes, everything else is done by the kernel that eager calls (``primtorch_decomps.STRICT``)."""
 
 
-class OptionError(StackError):
-    """An argument of ``fxstack.compile`` has no meaning (codes FXS101-FXS103)."""
+class OptionError(StackError, RuntimeError):
+    """An argument of ``fxstack.compile`` has no meaning (codes FXS101-FXS103). A ``RuntimeError``, as torch's is."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,6 +92,8 @@ class Optimizer:
         )
 
     def _optimize(self, function: Any) -> Any:
+        if not callable(function):
+            raise TypeError(f"{function!r} is no function, module or other callable: nothing to compile")
         target = function if hasattr(function, "__code__") and not _is_torchs(function) else _entry(function)
         self.capture.targets[id(target.__code__)] = target.__code__
         _eval_frame.set_skip(target.__code__, 0)

@@ -34,8 +34,9 @@ GUARD_FILTER = "CAP411"
 """``guard_filter_fn`` raised, or did not answer for each guard."""
 
 
-class CaptureError(UnsupportedProgramError):
-    """The program cannot be captured in one graph, and ``fullgraph=True`` forbids breaking it (codes CAP2xx)."""
+class CaptureError(UnsupportedProgramError, RuntimeError):
+    """The program cannot be captured in one graph, and ``fullgraph=True`` forbids breaking it (codes CAP2xx). A
+    ``RuntimeError``, as what torch's compiler raises then is."""
 
     propagates_from_hook = True
 
@@ -53,8 +54,8 @@ class ExportError(CaptureError):
         self.breaks = breaks
 
 
-class BackendError(StackError):
-    """The backend raised while compiling a captured graph (code CAP301)."""
+class BackendError(StackError, RuntimeError):
+    """The backend raised while compiling a captured graph (code CAP301). A ``RuntimeError``, as torch's is."""
 
     propagates_from_hook = True
 
