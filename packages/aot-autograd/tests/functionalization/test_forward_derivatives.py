@@ -72,3 +72,35 @@ def test_the_graph_holds_plain_operators(library: Any) -> None:
     names = {str(node.target) for node in program.forward.graph.nodes if node.op == "call_function"}
     assert "aten.cos.default" in names
     assert not any("same" in name or "dual" in name or "zerotensor" in name for name in names)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x, w: (x * w,),
+        lambda x, w: (x / w,),
+        lambda x, w: (w / x,),
+        lambda x, w: (x - w, x + w),
+        lambda x, w: (torch.dot(x.view(-1), w.view(-1)),),
+        lambda x, w: (torch.linalg.cross(x, w),),
+        lambda x, w: ((x * 2).mul_(w),),
+    ],
+)
+def test_what_does_not_change_is_zero_however_large_the_rest_is(
+    function: Any, library: Any, interpreter: Any
+) -> None:
+    """The change of ``w`` is zeros that stay zeros when they are multiplied with infinity or NaN."""
+    x = torch.tensor([[1e30, -2e19, 3.0], [torch.inf, torch.nan, -0.0], [1.0, -torch.inf, 0.5]])
+    inputs = [x, torch.ones(3, 3), x.flip(0)]
+    graph = pushing(function)
+    run = compile_joint(graph, inputs, operators=library, forward_compiler=interpreter)
+    for expected, found in zip(graph(*inputs), run(*inputs), strict=True):
+        torch.testing.assert_close(found, expected, equal_nan=True)
+
+
+def test_zeros_of_the_program_are_multiplied_as_any_numbers(library: Any, interpreter: Any) -> None:
+    graph = pushing(lambda x, w: (x * w + torch.zeros(3, 3) * x,))
+    inputs = [torch.full((3, 3), torch.inf), torch.ones(3, 3), torch.ones(3, 3)]
+    run = compile_joint(graph, inputs, operators=library, forward_compiler=interpreter)
+    torch.testing.assert_close(run(*inputs)[1], graph(*inputs)[1], equal_nan=True)
+    assert run(*inputs)[1].isnan().all()

@@ -168,3 +168,46 @@ def test_a_copy_of_what_was_written_to_a_part_of_a_memory_has_a_memory_of_its_ow
     x = torch.arange(100, dtype=torch.int32)[3:7]
     result = compiled(function)(x)
     assert (result.tolist(), result.storage_offset(), result.untyped_storage().nbytes()) == ([0] * 4, 0, 16)
+
+
+def _square_on_its_side(x: Any) -> Any:
+    made = x * 2
+    made.t_()
+    return (made,)
+
+
+def _with_views_of_it(x: Any) -> Any:
+    made = x * 2
+    made.transpose_(0, 1)
+    return made, made[0], made.view(2, 1, 3)
+
+
+def _written_afterwards(x: Any) -> Any:
+    made = x.sum(-1)
+    made.unsqueeze_(0)
+    return (made.mul_(2),)
+
+
+def _of_fewer_elements(x: Any) -> Any:
+    made = x.clone()
+    return (made.as_strided_((2,), (1,)),)
+
+
+@pytest.mark.parametrize("trained", [True, False])
+@pytest.mark.parametrize(
+    "function", [_square_on_its_side, _with_views_of_it, _written_afterwards, _of_fewer_elements]
+)
+def test_a_new_tensor_that_takes_another_form_is_no_view(
+    function: Any, trained: bool, library: Any, interpreter: Any
+) -> None:
+    x = torch.arange(6.0).reshape(2, 3).t().contiguous().requires_grad_(trained)
+    run = compile_joint(symbolic_trace(function), [x], operators=library, forward_compiler=interpreter)
+    expected, found = function(x), run(x)
+    for one, other in zip(expected, found, strict=True):
+        assert torch.equal(one, other)
+        assert (one.stride(), one._is_view()) == (other.stride(), other._is_view())
+        assert one._base is None or other._base is found[0]
+    if trained:
+        gradients = [torch.autograd.grad(sum(r.sum() for r in made), [x]) for made in (expected, found)]
+        assert torch.equal(*(gradient for (gradient,) in gradients))
+    found[0].detach_()

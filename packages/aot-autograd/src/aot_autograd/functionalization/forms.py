@@ -61,6 +61,8 @@ def _take_form(
     if storage.base is target:
         if storage.input_index is not None:
             storage.form = InputForm(target)
+        else:
+            storage.reformed = target
         # The base keeps its form; as another object, it has no history of its own.
         storage.base = trace.tensor(storage, None, storage.value)
     if storage.form is not None and storage.form.tensor is target:

@@ -66,10 +66,23 @@ class Storage:
     """Memory shared by tensors. ``value`` is the base's current value; ``input_index`` tells whose memory it is.
 
     ``first`` is the value before any write, ``base`` the traced tensor that is the base itself; ``generation`` counts
-    writes; ``form`` is there if the input itself takes another form; ``begin`` is where the base begins, in elements.
+    writes; ``form`` is there if the input itself takes another form, ``reformed`` is the tensor that was the base of new
+    memory before it did (``t_``); ``begin`` is where the base begins, in elements;
+    ``zeros_without_memory``: it holds the zeros that torch makes for the change of what does not change.
     """
 
-    __slots__ = ("base", "begin", "first", "form", "generation", "initial_grad_fn", "input_index", "value")
+    __slots__ = (
+        "base",
+        "begin",
+        "first",
+        "form",
+        "generation",
+        "initial_grad_fn",
+        "input_index",
+        "reformed",
+        "value",
+        "zeros_without_memory",
+    )
 
     def __init__(self, value: Value, input_index: int | None = None, begin: int = 0) -> None:
         self.first = value
@@ -80,6 +93,8 @@ class Storage:
         self.base: Any = None
         self.initial_grad_fn: Any = None
         self.form: InputForm | None = None
+        self.reformed: Any = None
+        self.zeros_without_memory = False
 
     @property
     def has_new_history(self) -> bool:

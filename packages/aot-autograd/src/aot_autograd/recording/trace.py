@@ -133,7 +133,7 @@ class Trace:
     def close(self) -> None:
         """Break the cycles between tensors and storages, so that the trace's memory is freed at once."""
         for storage in self.storages:
-            storage.base = storage.initial_grad_fn = storage.form = None
+            storage.base = storage.initial_grad_fn = storage.form = storage.reformed = None
 
 
 Handler = Callable[[Trace, OpOverload, tuple[Any, ...], Mapping[str, Any]], Any]

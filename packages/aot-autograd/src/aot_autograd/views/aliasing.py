@@ -29,7 +29,7 @@ from aot_autograd.recording.storage import Storage, ViewStep
 from aot_autograd.recording.trace import Trace, TracedTensor
 from aot_autograd.recording.values import Value
 from aot_autograd.views.memory import read_in_memory
-from aot_autograd.views.shared_histories import steps_behind, whole_with_history
+from aot_autograd.views.shared_histories import reformed_base, steps_behind, whole_with_history
 from aot_autograd.views.views import HIDDEN_VIEWS, IDENTITIES, apply_step, is_view
 from fx_interface.errors import UnsupportedProgramError
 from fx_interface.python_runtime.quick_dataclasses import dataclass
@@ -130,7 +130,8 @@ def classify(trace: Trace, outputs: Sequence[Any], *, training: bool) -> Results
 
 
 def _roots(outputs: Sequence[Any]) -> dict[int, Root]:
-    """By storage, what its results are made of again where the storage's base has no gradient, but they have."""
+    """By storage, what its results are made of again where the storage's base has no gradient, but they have, or where
+    the base has another form since."""
     by_storage: dict[int, dict[int, TracedTensor]] = {}
     for output in outputs:
         if isinstance(output, TracedTensor):
@@ -138,7 +139,10 @@ def _roots(outputs: Sequence[Any]) -> dict[int, Root]:
     found = {}
     for key, sharing in by_storage.items():
         tensors = list(sharing.values())
-        root = whole_with_history(tensors[0].storage_record, tensors) if len(tensors) > 1 else None
+        storage = tensors[0].storage_record
+        root = reformed_base(storage, tensors)
+        if root is None and len(tensors) > 1:
+            root = whole_with_history(storage, tensors)
         if root is not None:
             found[key] = Root(root)
     return found
@@ -192,7 +196,7 @@ def _recipe(
             _check_beside_form(output)
         root = found.roots.get(id(storage))
         if root is not None:
-            return _behind(found, root, output)
+            return _behind(trace, found, root, output)
         if storage.input_index is not None or sharing[id(storage)] > 1:
             _check_history(output)
         if storage.input_index is not None:
@@ -275,11 +279,13 @@ def _base(found: Results, storage: Storage, bases: dict[int, int]) -> int:
     return index
 
 
-def _behind(found: Results, root: Root, output: TracedTensor) -> Recipe:
+def _behind(trace: Trace, found: Results, root: Root, output: TracedTensor) -> Recipe:
     """Of a result that gets its gradient through another one, which shows all of their memory."""
     if root.index is None:
         root.index = len(found.graph)
-        found.graph.append(GraphResult(root.tensor.storage_record.value, root.tensor))
+        reformed = root.tensor.storage_record.reformed is root.tensor
+        whole = read_in_memory(trace.recorder, root.tensor) if reformed else root.tensor.storage_record.value
+        found.graph.append(GraphResult(whole, root.tensor))
     base = FromGraph(root.index)
     steps = steps_behind(output, root.tensor)
     return ViewOf(base, tuple(map(replay_of, steps))) if steps else base
@@ -321,7 +327,8 @@ def replay_of(step: ViewStep) -> Replay:
 
 
 def separate(trace: Trace, results: Results, *, training: bool) -> None:
-    """Copy results that would share memory with an input or with another result, where eager's do not.
+    """Copy results that would share memory with an input or with another result, where eager's do not, and detach those
+    that have taken another form (``t_``) since they were made: what computes that form gives a view, and eager does not.
 
     In ``training`` also those that eager copied from another value, which the backward may have kept: the caller may
     write to such a result.
@@ -336,6 +343,8 @@ def separate(trace: Trace, results: Results, *, training: bool) -> None:
             result.value = _in_new_memory(trace, result)
             root = memory_root(result.value)
         used.add(root.number)
+        if result.tensor is not None and result.tensor.storage_record.reformed is result.tensor:
+            result.value = trace.recorder.call_again(aten.detach.default, (result.value,))
 
 
 def _owns(trace: Trace, result: GraphResult) -> bool:

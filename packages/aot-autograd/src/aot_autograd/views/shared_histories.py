@@ -19,6 +19,19 @@ from aot_autograd.recording.storage import Storage, ViewStep
 from aot_autograd.recording.trace import TracedTensor
 
 
+def reformed_base(storage: Storage, sharing: Sequence[TracedTensor]) -> TracedTensor | None:
+    """The one of the results ``sharing`` a memory that was its base, and has another form since (``t_``): in eager it is
+    no view, and the others are views of it. None where one of them is older than the form."""
+    root: TracedTensor | None = storage.reformed
+    if root is None or not any(one is root for one in sharing):
+        return None
+    if any(one.requires_grad for one in sharing):
+        follows = all(one is root or _follows(one, root) for one in sharing)
+    else:
+        follows = all(one is root or steps_behind(one, root) for one in sharing)
+    return root if follows else None
+
+
 def whole_with_history(storage: Storage, sharing: Sequence[TracedTensor]) -> TracedTensor | None:
     """The one of the results ``sharing`` a memory that shows all of it, has a history that its base has not, and leads
     on to the gradients of all others; None if there is none."""
