@@ -20,8 +20,8 @@ from aot_autograd.recording.trace import TracedTensor
 
 
 def reformed_base(storage: Storage, sharing: Sequence[TracedTensor]) -> TracedTensor | None:
-    """The one of the results ``sharing`` a memory that was its base, and has another form since (``t_``): in eager it is
-    no view, and the others are views of it. None where one of them is older than the form."""
+    """The one of the results ``sharing`` a memory that was its base, and has another form since (``t_``): in eager it
+    is no view, and the others are views of it. None where one of them is older than the form."""
     root: TracedTensor | None = storage.reformed
     if root is None or not any(one is root for one in sharing):
         return None
