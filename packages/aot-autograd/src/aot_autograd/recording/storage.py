@@ -66,8 +66,8 @@ class Storage:
     """Memory shared by tensors. ``value`` is the base's current value; ``input_index`` tells whose memory it is.
 
     ``first`` is the value before any write, ``base`` the traced tensor that is the base itself; ``generation`` counts
-    writes; ``form`` is there if the input itself takes another form, ``reformed`` is the tensor that was the base of new
-    memory before it did (``t_``); ``begin`` is where the base begins, in elements;
+    writes; ``form`` is there if the input itself takes another form, ``reformed`` is the tensor that was the base of
+    new memory before it did (``t_``); ``begin`` is where the base begins, in elements;
     ``zeros_without_memory``: it holds the zeros that torch makes for the change of what does not change.
     """
 

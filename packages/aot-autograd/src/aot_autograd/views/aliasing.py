@@ -328,7 +328,7 @@ def replay_of(step: ViewStep) -> Replay:
 
 def separate(trace: Trace, results: Results, *, training: bool) -> None:
     """Copy results that would share memory with an input or with another result, where eager's do not, and detach those
-    that have taken another form (``t_``) since they were made: what computes that form gives a view, and eager does not.
+    that have taken another form (``t_``) since they were made: what computes that form gives a view, as eager does not.
 
     In ``training`` also those that eager copied from another value, which the backward may have kept: the caller may
     write to such a result.
