@@ -321,6 +321,13 @@ def build(session: nox.Session) -> None:
     session.run("python", "tools/check_wheels.py", "dist")
 
 
+@nox.session(name="release-check")
+def release_check(session: nox.Session) -> None:
+    """All sdists and wheels: built, checked, installed alone and together, tried (docs/releasing.md)."""
+    session.install("--quiet", "build>=1.2", "twine>=6", "virtualenv>=20.26", *BUILD_TOOLS)
+    session.run("python", "-m", "release_check", *session.posargs, env={"PYTHONPATH": "tools"})
+
+
 @nox.session
 def docs(session: nox.Session) -> None:
     """The documentation as a site that can be searched, build/site: pages and the reference of public names."""
