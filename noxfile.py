@@ -56,6 +56,7 @@ ECOSYSTEM = (  # what integration_tests/ecosystem runs; ranges that it has run w
     "kornia>=0.9,<0.10",
     "tensordict>=0.15,<0.16",
 )
+NOTEBOOK_TOOLS = ("nbclient>=0.10,<1", "nbformat>=5.10", "ipykernel>=6")
 ADVERSARIES = "integration_tests/adversaries"
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
 
@@ -184,8 +185,8 @@ def fuzz(session: nox.Session) -> None:
 
 @nox.session
 def examples(session: nox.Session) -> None:
-    """Every program of examples/; the tests run four of them."""
-    install_stack(session)
+    """Every program and notebook of examples/; the tests run four of them."""
+    install_stack(session, *NOTEBOOK_TOOLS)
     environment = ONE_THREAD | {"ALL_EXAMPLES": "1"}
     session.run("python", "-m", "pytest", "-q", "integration_tests/test_examples.py", env=environment)
 

@@ -118,6 +118,7 @@ def test_sizes_that_are_fixed_by_the_model() -> None:
         ({"x": {0: 5}}, "described by 5"),
         ({"x": "n"}, "needs a mapping"),
         ({"x": {0: fxstack.Dim("n", min=4)}}, "n is at least 4, and x in dimension 0 is 3"),
+        ({"x": {0: fxstack.Dim("n", min=1)}}, "n has min=1, and a size that varies is at least 2"),
         ({"x": {0: fxstack.Dim("n", max=4), 1: fxstack.Dim("n")}}, "different bounds|at most 4"),
         ({"x": [{0: "n"}]}, "described by"),
     ],

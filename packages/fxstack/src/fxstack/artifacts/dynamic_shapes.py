@@ -108,9 +108,11 @@ def _dimension(value: torch.Tensor, d: Any, name: str) -> int:
 
 
 def _check_size(dim: Dim, size: int, place: str) -> None:
-    if dim.min < SMALLEST or size < dim.min or (dim.max is not None and size > dim.max):
+    if dim.min < SMALLEST:
+        raise _unfit(f"{dim.name} has min={dim.min}, and a size that varies is at least {SMALLEST}")
+    if size < dim.min or (dim.max is not None and size > dim.max):
         most = "" if dim.max is None else f" and at most {dim.max}"
-        raise _unfit(f"{dim.name} is at least {max(dim.min, SMALLEST)}{most}, and {place} is {size}")
+        raise _unfit(f"{dim.name} is at least {dim.min}{most}, and {place} is {size}")
 
 
 def _unfit(what: str) -> ExportError:
