@@ -56,6 +56,7 @@ ECOSYSTEM = (  # what integration_tests/ecosystem runs; ranges that it has run w
     "kornia>=0.9,<0.10",
     "tensordict>=0.15,<0.16",
 )
+RELEASE_TOOLS = ("towncrier>=24.8", "virtualenv>=20.26")
 NOTEBOOK_TOOLS = ("nbclient>=0.10,<1", "nbformat>=5.10", "ipykernel>=6")
 ADVERSARIES = "integration_tests/adversaries"
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
@@ -103,7 +104,7 @@ def demo(session: nox.Session) -> None:
 @nox.session
 def tests(session: nox.Session) -> None:
     """All tests: torch-free layers on newer Pythons if there are any, Triton's, then packages, tools, integration."""
-    install_stack(session, "transformers>=4.50,<6", "import-linter>=2.1")
+    install_stack(session, "transformers>=4.50,<6", "import-linter>=2.1", *RELEASE_TOOLS)
     before: dict[str, Callable[[], None]] = {
         "the torch-free tests on newer Pythons": partial(_bytecode, session, *NEWER_PYTHONS),
         "the tests of the Triton kernels": partial(_triton, session),
@@ -307,6 +308,7 @@ def lint(session: nox.Session) -> None:
     session.run("python", "tools/compatibility_table.py", "--check")
     session.run("python", "tools/graph_breaks_page.py", "--check")
     session.run("python", "tools/torch_compile_page.py", "--check")
+    session.run("python", "tools/release.py", "check")
 
 
 @nox.session
@@ -325,8 +327,15 @@ def build(session: nox.Session) -> None:
 @nox.session(name="release-check")
 def release_check(session: nox.Session) -> None:
     """All sdists and wheels: built, checked, installed alone and together, tried (docs/releasing.md)."""
-    session.install("--quiet", "build>=1.2", "twine>=6", "virtualenv>=20.26", *BUILD_TOOLS)
+    session.install("--quiet", "build>=1.2", "twine>=6", *RELEASE_TOOLS, *BUILD_TOOLS)
     session.run("python", "-m", "release_check", *session.posargs, env={"PYTHONPATH": "tools"})
+
+
+@nox.session
+def release(session: nox.Session) -> None:
+    """Versions and changelogs from change files: `nox -s release -- plan` shows them, `-- make` writes them."""
+    session.install("--quiet", *RELEASE_TOOLS)
+    session.run("python", "tools/release.py", *(session.posargs or ["plan"]))
 
 
 @nox.session

@@ -61,12 +61,13 @@ def unsatisfied() -> list[str]:
     found = []
     for package in PACKAGES:
         for name, span in package.requirements.items():
-            if name in BY_NAME and not _contains(span, BY_NAME[name].version):
+            if name in BY_NAME and not contains(span, BY_NAME[name].version):
                 found.append(f"{package.name} wants {name}{span}, which is {BY_NAME[name].version}")
     return found
 
 
-def _contains(span: str, version: str) -> bool:
+def contains(span: str, version: str) -> bool:
+    """Whether a version lies in a range that is written >=x,<y."""
     actual = _numbers(version)
     for clause in span.split(","):
         match = re.fullmatch(r"\s*(>=|<)([\d.]+)\s*", clause)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from bytecode_tests import interpreter as found_interpreter
 from check_wheels import problems_of
-from workspace import PACKAGES, ROOT, Package
+from workspace import BY_NAME, PACKAGES, ROOT, Package
 
 from .environments import Place, loads, tried
 from .outcomes import Outcome, Verdict, table, write
@@ -30,7 +30,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="release_check", description=__doc__)
     parser.add_argument("--python", nargs="*", default=list(PYTHONS), choices=PYTHONS)
     parser.add_argument("--torch", nargs="*", default=list(TORCHES), choices=TORCHES)
-    parser.add_argument("--alone", nargs="*", metavar="PACKAGE", help="try these alone (default: each)")
+    parser.add_argument("--alone", nargs="*", choices=list(BY_NAME), help="try these alone (default: each)")
     parser.add_argument(
         "--download", action="store_true", help="install missing versions of torch (gigabytes)"
     )

@@ -52,7 +52,8 @@ def tried(
     started = time.monotonic()
     folder = Path(os.environ["RELEASE_CHECK_FOLDER"]) / re.sub(r"\W+", "-", f"{what}-{place.python}")
     shutil.rmtree(folder, ignore_errors=True)
-    dependencies = "lowest" if versions else "newest"
+    numbers = ", ".join(f"{name} {version}" for name, version in sorted(versions.items()))
+    dependencies = f"lowest: {numbers}" if versions else "newest"
     try:
         _try(place, folder, names, wheels, versions)
     except StepFailed as failure:

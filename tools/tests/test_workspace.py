@@ -55,7 +55,7 @@ def test_the_compatibility_page_is_up_to_date() -> None:
     ],
 )
 def test_version_ranges(span: str, version: str, inside: bool) -> None:
-    assert compatibility_table._contains(span, version) is inside
+    assert compatibility_table.contains(span, version) is inside
 
 
 def test_the_fingerprint_follows_its_inputs() -> None:
