@@ -2,11 +2,13 @@ from __future__ import annotations
 
 import functools
 import inspect
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 import torch
 from torch import nn
+from torch.utils.flop_counter import FlopCounterMode
 
 import fxstack
 from fxstack.compile import original
@@ -121,6 +123,23 @@ def test_torch_compile_is_ours_inside_of_a_block() -> None:
     torch.testing.assert_close(function(x), x.sin())
     assert len(graphs) == 1
     assert hasattr(function, "__fxstack_capture__")
+
+
+@pytest.mark.parametrize(
+    "other", [lambda x: torch.cat([x, x]), lambda x: max(x, x + 1)], ids=["other sizes", "raises"]
+)
+def test_eager_control_flow_runs_what_no_graph_holds(other: Callable[..., Any]) -> None:
+    """In eager ``torch.cond`` compiles itself, as one graph; what is no graph runs all the same."""
+    with fxstack.in_place_of_torch_compile():
+        x = torch.ones(2, 3)
+        assert torch.equal(torch.cond(torch.tensor(True), torch.sin, other, (x,)), x.sin())
+
+
+def test_eager_control_flow_is_seen_by_modes() -> None:
+    linear, x = nn.Linear(4, 4), torch.ones(4, 4)
+    with fxstack.in_place_of_torch_compile(), FlopCounterMode(display=False) as counted:
+        torch.cond(torch.tensor(True), linear, lambda x: linear(linear(x)), (x,))
+    assert counted.get_total_flops() == 256  # of the branch with more
 
 
 def test_backends_are_listed() -> None:

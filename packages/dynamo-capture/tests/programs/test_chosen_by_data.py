@@ -114,6 +114,17 @@ def test_a_number_is_one_of_two(whole, dtype):
     whole(f, *[(x, n) for n in norms], graphs=1)
 
 
+def test_a_tensor_is_held_between_numbers(whole):
+    def f(x, y):
+        inside = min(max(x.sum(), 0.25), 2)
+        other = max(-1, min(1.5, y.sum()))
+        return x * inside, max(inside, other) - min(other, inside) + y
+
+    numbers = (-3.0, 0.0, 0.125, 1.0, 5.0)
+    calls = [(torch.tensor([a, 0.0]), torch.tensor([b, 0.0])) for a in numbers for b in numbers]
+    whole(f, *calls)
+
+
 def test_a_number_beside_other_dtypes_is_not_made_a_tensor(same):
     def f(x, norm):
         return x * min(0.1, norm), torch.full((2,), 1.0).sum() + x.sum()

@@ -302,11 +302,45 @@ def overridable(a, b):
     return a * b + 1
 
 
-def test_a_class_that_redispatches_is_asked_as_often_as_in_eager(same):
+def test_a_class_that_redispatches_is_asked_as_often_as_in_eager(whole):
     x = torch.tensor([3.0]).as_subclass(Redispatching)
 
     def f(y):
         SEEN.clear()
         return overridable(x, y).as_subclass(torch.Tensor), list(SEEN)
+
+    whole(f, (torch.tensor([4.0]),), (torch.tensor([5.0]),))
+
+
+class Declining(torch.Tensor):
+    @classmethod
+    def __torch_function__(cls, func, types, args, kwargs=None):
+        if func is overridable:
+            return NotImplemented
+        return super().__torch_function__(func, types, args, kwargs or {})
+
+
+def test_functions_of_the_program_ask_classes(whole):
+    class Scaling(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args, kwargs=None):
+            if func is overridable:
+                plain = [arg.as_subclass(torch.Tensor) for arg in args]
+                return func(*plain) * 10, [kind.__name__ for kind in types]
+            return super().__torch_function__(func, types, args, kwargs or {})
+
+    def f(y):
+        x = y.as_subclass(Scaling)
+        return overridable(x, y), overridable(y, x), overridable(y, y)
+
+    whole(f, (torch.tensor([4.0]),), (torch.tensor([5.0]),))
+
+
+def test_no_class_takes_a_function_of_the_program(same):
+    def f(y):
+        try:
+            return overridable(y.as_subclass(Declining), y)
+        except TypeError as error:
+            return y + 1, "overridable" in str(error)
 
     same(f, (torch.tensor([4.0]),), (torch.tensor([5.0]),))

@@ -93,6 +93,7 @@ def compile(
 
         translation.say(translation.argument_notes({"shapes_spec": shapes_spec}))
     compiler = _backend(backend, mode, options)
+    fullgraph = fullgraph and not _runs_eager_control_flow(model)
     capture = functools.partial(
         dynamo_capture.optimize,
         compiler,
@@ -113,6 +114,12 @@ dynamo_capture.declare_compiler(compile)
 
 def _unchanged(model: F) -> F:
     return model
+
+
+def _runs_eager_control_flow(model: Any) -> bool:
+    """Whether this is how torch itself runs ``torch.cond`` and its like outside of a compiled function: it compiles the
+    call as one graph. What no graph holds, or what a mode is to see, is then run as torch's operators run it."""
+    return str(getattr(model, "__module__", "")).startswith("torch._higher_order_ops.")
 
 
 def _guard_filter(options: Options | Mapping[str, Any] | None) -> Any:

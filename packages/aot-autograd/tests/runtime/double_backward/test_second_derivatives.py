@@ -64,6 +64,36 @@ def test_an_input_computed_from_another_is_not_differentiated_through(compiled: 
         torch.testing.assert_close(one, other, rtol=0, atol=0)
 
 
+@pytest.mark.parametrize("keeps", [False, True])
+def test_a_gradient_is_asked_for_inside_of_transforms(compiled: Any, keeps: bool) -> None:
+    """What the call was given requires grad outside of the transform, and nothing does inside."""
+    x, found = D(3), []
+
+    def function(x: torch.Tensor) -> torch.Tensor:
+        return (x**3).sin()
+
+    for run in (function, compiled(function)):
+        y = run(x)
+
+        def gradient(v: torch.Tensor, y: torch.Tensor = y) -> torch.Tensor:
+            return torch.autograd.grad(y, x, v, retain_graph=True, create_graph=keeps)[0]
+
+        value, pull_back = torch.func.vjp(gradient, x)
+        at = x.detach()
+        found.append(
+            (
+                value,
+                *(pull_back(torch.ones_like(x)) if keeps else ()),
+                torch.func.grad(lambda v: gradient(v).sum())(at),
+                torch.func.jacrev(gradient)(at),
+                torch.func.jvp(gradient, (at,), (torch.ones_like(at),))[1],
+                torch.vmap(gradient)(torch.eye(3, dtype=x.dtype)),
+            )
+        )
+    for one, other in zip(*found, strict=True):
+        torch.testing.assert_close(one, other, rtol=0, atol=0)
+
+
 def test_gradients_depend_on_what_arrives(compiled: Any) -> None:
     x, weight = D(3), D(3)
     run = compiled(lambda x: x * x)

@@ -170,6 +170,9 @@ class Tensors(Protocol[V]):
     disabled: Any
     """Which classes' ``__torch_function__`` the program has switched off."""
 
+    skips_one: bool
+    """Whether the next question to a class's ``__torch_function__`` is left out."""
+
     below: Any
     """The modes of ``__torch_dispatch__`` that are at work."""
 

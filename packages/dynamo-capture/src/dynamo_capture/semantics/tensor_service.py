@@ -40,9 +40,9 @@ class Tensors(Operations, Inputs):
     """The tensor inputs and operations of one trace. ``memo`` outlives it.
 
     ``chooses``: whether there are tensors that data choose; ``disabled``: in so many blocks that turn the classes'
-    ``__torch_function__`` off; ``below``: in so many calls of ``__torch_dispatch__``, which autograd does not see into;
-    ``stretch``: the operations so far that autograd follows through classes that dispatch; ``has_nested``: whether the
-    trace has met a nested tensor.
+    ``__torch_function__`` off; ``skips_one``: whether the next question to them is left out; ``below``: in so many
+    calls of ``__torch_dispatch__``, which autograd does not see into; ``stretch``: the operations so far that
+    autograd follows through classes that dispatch; ``has_nested``: whether the trace has met a nested tensor.
     """
 
     interceptors = (
@@ -57,6 +57,7 @@ class Tensors(Operations, Inputs):
     input_kinds = (nested.existing, wrappers.existing)
     chooses = False
     disabled = 0
+    skips_one = False
     below = 0
     stretch: Stretch | None = None
     has_nested = False

@@ -56,6 +56,21 @@ class Remembered(NamedTuple):
 _NOTHING = Remembered((), (), (), ())
 
 
+@contextmanager
+def _outside_of_transforms() -> Iterator[None]:
+    """Below the transforms of ``torch.func`` in which a gradient is asked for: the call was outside of them, where what
+    it was given requires grad."""
+    levels: Any = torch._C._functorch
+    left = []
+    while levels.peek_interpreter_stack() is not None:
+        left.append(levels.pop_dynamic_layer_stack())
+    try:
+        yield
+    finally:
+        for layer in reversed(left):
+            levels.push_dynamic_layer_stack(layer)
+
+
 class Repetition:
     """How one program is repeated; ``why_not`` is empty if it can be."""
 
@@ -205,7 +220,7 @@ class Repetition:
     def run(self, inputs: Sequence[Any], random: RandomStates) -> Run:
         """The program runs again, so that it can be differentiated."""
         assert self.program is not None
-        with torch.enable_grad(), _random_state_of(random), self._autocasting():
+        with _outside_of_transforms(), torch.enable_grad(), _random_state_of(random), self._autocasting():
             aliases = [x.view_as(x) if isinstance(x, torch.Tensor) and x.requires_grad else x for x in inputs]
             with torch.set_grad_enabled(self.begins_with_gradients):
                 return aliases, self.program(*aliases)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import types
 from typing import Any
 
 import torch
@@ -85,20 +86,48 @@ def without_override(tx: Context, args: list[Value], kwargs: dict[str, Value]) -
 def has_torch_function(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     if tx.tensors.modes:
         return Const(True)
-    if not tx.tensors.disabled and tx.tensors.overriding([tx.force(value) for value in args]):
-        raise GraphBreak(SUBCLASS_TAKES_OVER, "a function of torch looks for __torch_function__ by itself")
-    return Const(False)
+    if tx.tensors.disabled or not tx.tensors.overriding([tx.force(value) for value in args]):
+        return Const(False)
+    skips, tx.tensors.skips_one = tx.tensors.skips_one, False
+    return Const(not skips)
 
 
 @handles(torch.overrides.handle_torch_function)
 def handle_torch_function(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    if not tx.tensors.modes:
-        raise GraphBreak(SUBCLASS_TAKES_OVER, "__torch_function__ of a user's class is called")
     public, relevant, *given = args
     options = DictValue({name: [Const(name), value] for name, value in kwargs.items()})
     classes = classes_of(tx, tx.force(relevant).unpack(tx))
-    modes: FunctionModes = tx.tensors.modes
-    return modes.ask(tx, tx.constant(public), classes, TupleValue(list(given)), options)
+    if tx.tensors.modes:
+        modes: FunctionModes = tx.tensors.modes
+        return modes.ask(tx, tx.constant(public), classes, TupleValue(list(given)), options)
+    kinds = TupleValue([Const(cls) for cls in classes])
+    for cls in classes:
+        override = Const(cls).get_attr(tx, "__torch_function__")
+        answer = tx.force(override.call(tx, [public, kinds, TupleValue(list(given)), options], {}))
+        if not answer.stands_for(NotImplemented):
+            return answer
+    raise GraphBreak(SUBCLASS_TAKES_OVER, "no __torch_function__ takes the call")
+
+
+def skip_one(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """``torch.overrides.redispatch_function(func, types, args, kwargs)``: the call, without its first question."""
+    function, _, given, options = args
+    real = tx.constant(function)
+    if not isinstance(real, types.FunctionType):
+        return without_override(tx, args, kwargs)
+    if real.__module__.partition(".")[0] == "torch" or tx.tensors.modes:
+        raise GraphBreak(SUBCLASS_TAKES_OVER, f"{real.__name__} is called without its first question")
+    named = tx.force(options)
+    entries = named.all_entries(tx).values() if isinstance(named, DictValue) else []
+    tx.tensors.skips_one = True
+    try:
+        return function.call(tx, given.unpack(tx), {tx.constant(name): tx.force(v) for name, v in entries})
+    finally:
+        tx.tensors.skips_one = False
+
+
+if hasattr(torch._C, "_skip_one_hop_torch_function"):  # since torch 2.13
+    handles(torch._C._skip_one_hop_torch_function)(skip_one)
 
 
 pure(torch.overrides.get_default_nowrap_functions)

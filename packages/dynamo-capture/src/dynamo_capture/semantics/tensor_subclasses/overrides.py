@@ -241,6 +241,8 @@ def _overridden(
     kwargs: dict[str, Value],
 ) -> Value | None:
     """What the program makes of an operation; None for one that torch does not ask it about."""
+    if tx.tensors.skips_one:
+        raise GraphBreak(SUBCLASS_TAKES_OVER, "an operation is to be done without asking its class once")
     classes = overriding(tx, [*args, *kwargs.values()]) or classes
     given = Given(tx)
     reached = given.run(function, args, kwargs)

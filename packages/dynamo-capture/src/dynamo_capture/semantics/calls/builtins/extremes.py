@@ -11,6 +11,7 @@ from dynamo_capture.semantics.registry import handles
 from dynamo_capture.semantics.tensors.content.choices import choose
 from dynamo_capture.values import NONE, Value, is_none, size_value
 from dynamo_capture.values.base import Context
+from dynamo_capture.values.tensors.chosen import ChosenValue
 from fx_interface.symbols import Expr, maximum, minimum
 
 _EMPTY = "iterable argument is empty" if sys.version_info >= (3, 12) else "arg is an empty sequence"
@@ -22,7 +23,8 @@ def _extreme(tx: Context, args: list[Value], kwargs: dict[str, Value], symbol: s
         raise GraphBreak(NOT_IN_PYTHON, "max() or min() of several arguments gets a default")
     key, best, sizes = kwargs.get("key", NONE), None, []
     for item in args if len(args) > 1 else args[0].one_by_one(tx):
-        if best is None and is_none(key) and (item.expr is not None or item.python_type() is int):
+        is_size = item.expr is not None or (not isinstance(item, ChosenValue) and item.python_type() is int)
+        if best is None and is_none(key) and is_size:
             sizes.append(item)  # comparing them does nothing else
             continue
         for waiting in sizes:
