@@ -303,12 +303,20 @@ def lint(session: nox.Session) -> None:
     session.run("ruff", "format", "--check", ".")
     session.run("python", "tools/import_arrows.py", "--check")
     session.run("python", "tools/import_circles.py", "--check")
+    session.run("python", "tools/source_sizes.py", "--check")
     session.run("python", "tools/forbidden_imports.py", "--check")
     session.run("python", "tools/forbidden_names.py", "--check")
     session.run("python", "tools/compatibility_table.py", "--check")
     session.run("python", "tools/graph_breaks_page.py", "--check")
     session.run("python", "tools/torch_compile_page.py", "--check")
     session.run("python", "tools/release.py", "check")
+
+
+@nox.session(name="first-imports")
+def first_imports(session: nox.Session) -> None:
+    """Each module of the packages imported first, in a process of its own; some five minutes of one core."""
+    install_stack(session)
+    session.run("python", "tools/first_imports.py", *session.posargs, env=ONE_THREAD)
 
 
 @nox.session
