@@ -19,7 +19,9 @@ def keywords_of(function: Any) -> tuple[str, ...]:
     return tuple(p.name for p in signature.parameters.values() if p.kind in _BY_NAME) if signature else ()
 
 
-@pytest.mark.parametrize("original", [one for one in SUBSTITUTES if keywords_of(one)], ids=str)
+@pytest.mark.parametrize(
+    "original", [one for one in SUBSTITUTES if keywords_of(one)], ids=lambda one: one.__name__
+)
 def test_keywords(original: Any) -> None:
     taken = inspect.signature(SUBSTITUTES[original]).parameters.values()
     names = {parameter.name for parameter in taken if parameter.kind in _BY_NAME}
