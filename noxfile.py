@@ -34,6 +34,7 @@ BUILD_TOOLS = ("hatchling>=1.25", "editables>=0.5")
 TEST_TOOLS = (
     "pytest>=8",
     "pytest-timeout>=2.3",
+    "pytest-xdist>=3.6,<4",
     "hypothesis>=6.100",
     "expecttest>=0.3",
     "sybil>=10,<11",
@@ -111,7 +112,8 @@ def tests(session: nox.Session) -> None:
     }
     failed = [what for what, run in before.items() if not _passes(run)]
     arguments = session.posargs or ["-q"]
-    everything_else = ("--timeout=600", f"--ignore={TRITON_TESTS}")
+    processes = str(min(os.cpu_count() or 1, 4))
+    everything_else = ("--timeout=600", "-n", processes, "--dist", "loadfile", f"--ignore={TRITON_TESTS}")
     session.run("python", "-m", "pytest", *everything_else, *arguments, env=ONE_THREAD)
     if failed:
         session.error(f"failed: {', '.join(failed)}")
