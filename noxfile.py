@@ -81,15 +81,17 @@ def see_torch(session: nox.Session, version: str = THIS_PYTHON) -> None:
     (own / "shared_torch.pth").write_text(f"{shared / inside}\n")
 
 
-def install_stack(session: nox.Session, *extras: str, version: str = THIS_PYTHON) -> None:
+def install_stack(
+    session: nox.Session, *extras: str, version: str = THIS_PYTHON, tools: tuple[str, ...] = TEST_TOOLS
+) -> None:
     """All packages, editable, with what they need; skipped when nothing that matters has changed."""
     see_torch(session, version)
-    wanted = fingerprint(extra=(TORCH[version], *BUILD_TOOLS, *TEST_TOOLS, *extras))
+    wanted = fingerprint(extra=(TORCH[version], *BUILD_TOOLS, *tools, *extras))
     stamp = Path(session.virtualenv.location) / "stack-installed"
     if stamp.exists() and stamp.read_text() == wanted:
         session.log("the packages are installed as they are now; skipping")
         return
-    session.install("--quiet", *BUILD_TOOLS, *TEST_TOOLS, *extras)
+    session.install("--quiet", *BUILD_TOOLS, *tools, *extras)
     editable = [part for package in PACKAGES for part in ("--editable", str(package.folder))]
     session.install("--quiet", "--no-build-isolation", *editable)
     stamp.write_text(wanted)
@@ -97,8 +99,9 @@ def install_stack(session: nox.Session, *extras: str, version: str = THIS_PYTHON
 
 @nox.session
 def demo(session: nox.Session) -> None:
-    """Compile real models and print, for each, that it equals eager, and how long everything took."""
-    install_stack(session, "transformers>=4.50,<6")
+    """A first compiled program and a small model beside eager; `nox -s demo -- bert gpt2 resnet` for real ones."""
+    models = ("transformers>=4.50,<6",) if set(session.posargs) - {"mlp"} else ()
+    install_stack(session, *models, tools=())
     session.run("python", "-m", "benchmarks.demo", *session.posargs, env=ONE_THREAD)
 
 

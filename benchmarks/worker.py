@@ -92,6 +92,12 @@ def errors(model: str) -> dict[str, float]:
     }
 
 
+def beside_eager(model: str) -> dict[str, float]:
+    """What the demo shows of a model: the first call (``cold``, with the import of fxstack), errors, seconds a step."""
+    cold = {"cold": first_call(model, training=False, system="fxstack")["seconds"]}
+    return cold | errors(model) | steps(model, training=False, rounds=10, stock=False)
+
+
 def _interleaved(runs: dict[str, Step], rounds: int, calls: int) -> dict[str, float]:
     for run in runs.values():
         for _ in range(3):
@@ -210,6 +216,7 @@ MEASUREMENTS: dict[str, Callable[..., dict[str, float]]] = {
         compile_stages,
         steps,
         errors,
+        beside_eager,
         call_overhead,
         guard_cost,
         optimizer_step,
