@@ -52,7 +52,7 @@ class Python(PythonEvaluator):
         out = io.StringIO()
         with contextlib.redirect_stdout(out):
             super().__call__(example)
-        example.namespace[PRINTED] = out.getvalue()
+        example.namespace[PRINTED] = out.getvalue().replace(f"{ROOT}/", "")
 
 
 def compare(example: Example) -> None:
@@ -75,7 +75,7 @@ def shell(example: Example) -> None:
     commands = [line for line in commands if line and not line.startswith("#")]
     if re.match(r"\s*(```)?\s*```text", rest):
         out = [_execute(command) for command in commands]
-        example.namespace[PRINTED] = "".join(out)
+        example.namespace[PRINTED] = "".join(out).replace(f"{ROOT}/", "")
         return
     for command in commands:
         _check(shlex.split(command))
@@ -103,6 +103,11 @@ def _check(words: list[str]) -> None:
             wanted = names[: names.index("--")] if "--" in names else names
             missing = [name for name in wanted if name not in sessions()]
             assert not missing, f"the noxfile has no session {missing}"
+        case ["python", "-m", "pip", "install", "-e", *folders]:
+            missing = [
+                name for name in folders if name != "-e" and not (ROOT / name / "pyproject.toml").exists()
+            ]
+            assert not missing, f"there is no package in {missing}"
         case ["pip", "install", *names] | ["python", "-m", "pip", "install", *names]:
             ours = {path.name for path in (ROOT / "packages").iterdir()} | {"fxstack-artifact", "nox"}
             assert {re.split(r"[\[<>=]", name)[0] for name in names if name[0] not in "-."} <= ours, names
@@ -139,11 +144,13 @@ def test_blocks_do_what_they_say(page: Path, monkeypatch: pytest.MonkeyPatch, tm
     document = parsed(page)
     monkeypatch.chdir(tmp_path)
     torch.manual_seed(0)
-    for example in document.examples():
-        with contextlib.suppress(SkipTest):
-            example.evaluate()
-    if UPDATE and REPLACED in document.namespace:
-        _rewrite(page, document.namespace[REPLACED])
+    try:
+        for example in document.examples():
+            with contextlib.suppress(SkipTest):
+                example.evaluate()
+    finally:
+        if UPDATE and REPLACED in document.namespace:
+            _rewrite(page, document.namespace[REPLACED])
 
 
 def _rewrite(page: Path, replaced: list[tuple[int, str, str]]) -> None:
@@ -175,3 +182,10 @@ def test_no_block_escapes() -> None:
         if language not in known
     }
     assert not found, "\n".join(sorted(found))
+
+
+def test_the_index_of_decisions_has_each_once() -> None:
+    folder = ROOT / "docs" / "decisions"
+    listed = re.findall(r"^\| \[(\d{4})\]\((\S+)\)", (folder / "README.md").read_text(), re.M)
+    assert sorted(name for _, name in listed) == sorted(path.name for path in folder.glob("0*.md"))
+    assert all(name.startswith(number) for number, name in listed)
