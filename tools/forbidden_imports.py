@@ -33,13 +33,15 @@ FORBIDDEN = (
 
 EXEMPT = (
     "packages/fxstack/src/fxstack/adapters/",
+    "packages/fxstack-dashboard/src/fxstack_dashboard/adapters/",
     "packages/fx-interface/src/fx_interface/python_runtime/quick_dataclasses.py",
     "packages/dynamo-capture/src/dynamo_capture/semantics/calls/builtins/texts.py",
     "packages/dynamo-capture/src/dynamo_capture/bytecode/",
     "packages/dynamo-capture/src/dynamo_capture/interpreter/opcodes/not_handled.py",
 )
-"""The folder whose files combine our parts with stock's, and are loaded only when asked for; what makes data classes;
-what asks how the standard library's show themselves; and the layer that imports nothing but the standard library."""
+"""The folders whose files combine our parts with stock's, or compare them, and are loaded only when asked for; what
+makes data classes; what asks how the standard library's show themselves; and the layer that imports nothing but the
+standard library."""
 
 _IMPORTERS = {"import_module", "__import__", "find_spec"}
 

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
 import json
+from importlib.metadata import EntryPoints
 from pathlib import Path
 
+import click
 import pytest
 
-from fxstack.cli import COMMANDS, main
+import fxstack.cli
+from fxstack.cli import COMMANDS, ELSEWHERE, main
 
 
 def test_doctor_succeeds_where_a_compiler_is_and_fails_where_none(
@@ -64,3 +67,50 @@ def test_backends_and_operators_are_listed(capsys: pytest.CaptureFixture[str]) -
     assert main(["ops", "aten.mm.default"]) == 0
     assert "library" in capsys.readouterr().out
     assert main(["ops", "no such operator"]) == 1
+
+
+class _Entry:
+    """An entry point of another distribution."""
+
+    def __init__(self, name: str, command: click.Command) -> None:
+        self.name = name
+        self._command = command
+
+    def load(self) -> click.Command:
+        return self._command
+
+
+def _install(monkeypatch: pytest.MonkeyPatch, *entries: _Entry) -> None:
+    def found(*, group: str, name: str | None = None) -> EntryPoints:
+        assert group == "fxstack.commands"
+        return EntryPoints(entry for entry in entries if name in (None, entry.name))  # type: ignore[misc]
+
+    monkeypatch.setattr(fxstack.cli, "entry_points", found)
+
+
+@pytest.mark.parametrize("arguments", [[], ["run", "--suite", "tiny"], ["--help"]])
+def test_a_command_of_a_package_that_is_not_installed_says_which(
+    arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _install(monkeypatch)
+    for name, distribution in ELSEWHERE.items():
+        assert main([name, *arguments]) == 1
+        assert f"pip install {distribution}" in capsys.readouterr().err
+    assert main(["--help"]) == 0
+    assert "pip install fxstack-dashboard" in capsys.readouterr().out
+
+
+def test_another_distribution_adds_a_command(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    @click.command()
+    def greet() -> int:
+        """Say hello."""
+        click.echo("hello")
+        return 3
+
+    _install(monkeypatch, _Entry("greet", greet))
+    assert main(["greet"]) == 3
+    assert capsys.readouterr().out == "hello\n"
+    assert main(["--help"]) == 0
+    assert "Say hello." in capsys.readouterr().out

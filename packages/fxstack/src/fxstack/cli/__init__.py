@@ -1,10 +1,14 @@
-"""The command line: ``fxstack COMMAND``, one module a command; README.md lists them with their exit statuses."""
+"""The command line: ``fxstack COMMAND``, one module a command; README.md lists them with their exit statuses.
+
+Another distribution adds a command by an entry point of the group ``fxstack.commands`` that names a click command.
+"""
 
 from __future__ import annotations
 
 import importlib
 import sys
 from collections.abc import Sequence
+from importlib.metadata import entry_points
 
 import click
 
@@ -22,20 +26,48 @@ COMMANDS = {
     "run": "fxstack.cli.observe:run",
 }
 """Each command's module and name there, loaded when it is used."""
+GROUP = "fxstack.commands"
+"""Entry points of other distributions' commands."""
+ELSEWHERE = {"dashboard": "fxstack-dashboard"}
+"""Commands that a distribution of this repository adds, which may not be installed."""
 
 
 class _Commands(click.Group):
-    """The commands of the table."""
+    """The commands of the table, and those that other distributions add."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted(COMMANDS)
+        return sorted({*COMMANDS, *ELSEWHERE, *entry_points(group=GROUP).names})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
-            return None
+            return _added(cmd_name)
         module, _, name = COMMANDS[cmd_name].partition(":")
         command: click.Command = getattr(importlib.import_module(module), name)
         return command
+
+
+def _added(name: str) -> click.Command | None:
+    """A command of another distribution, or one that says which distribution has it."""
+    for entry in entry_points(group=GROUP, name=name):
+        added: click.Command = entry.load()
+        return added
+    distribution = ELSEWHERE.get(name)
+    if distribution is None:
+        return None
+
+    def explain(arguments: Sequence[str]) -> None:
+        raise click.ClickException(
+            f"{name!r} is in a package of its own: pip install {distribution}, and this command is there"
+        )
+
+    unknown = {"ignore_unknown_options": True, "help_option_names": []}
+    return click.Command(
+        name,
+        callback=explain,
+        params=[click.Argument(["arguments"], nargs=-1, type=click.UNPROCESSED)],
+        short_help=f"(pip install {distribution})",
+        context_settings=unknown,
+    )
 
 
 @click.command(cls=_Commands, no_args_is_help=True)

@@ -1,0 +1,1 @@
+"""Suites: named tables of models with their inputs."""
