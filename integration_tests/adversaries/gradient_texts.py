@@ -318,4 +318,25 @@ def after(result, *args):
         torch.autograd.backward(found, [shaped(t, n + 1) for n, t in enumerate(found)], retain_graph=True)
         found[-1].sum().backward()
 """,
+    """
+def after(result, *args):
+    found, wanted = tensors(result), [t for t in args if t.requires_grad]
+    for number, t in enumerate(found):
+        t.register_hook(scaling(f"result {number}", 2))
+    for number, t in enumerate(found if wanted else ()):
+        first = torch.autograd.grad(t, wanted, shaped(t, number), create_graph=True, allow_unused=True)
+        say('first', plain(first))
+        second = [g.sum() for g in first if g is not None and g.requires_grad]
+        if second:
+            say('second', plain(torch.autograd.grad(sum(second), wanted, retain_graph=True, allow_unused=True)))
+""",
+    """
+def after(result, *args):
+    found, wanted = tensors(result), [t for t in args if t.requires_grad]
+    for number, t in enumerate(found[:2]):
+        t.register_hook(scaling(f"result {number}", 3))
+    if found and wanted:
+        (found[-1] * 2).sum().backward(retain_graph=True)
+        return plain(torch.autograd.grad(found[-1], wanted[:1], shaped(found[-1], 2), allow_unused=True))
+""",
 )

@@ -180,3 +180,24 @@ def test_what_leads_to_no_chosen_tensor_is_not_differentiated(compiled: Any) -> 
             first.sum().backward(retain_graph=True)
         found.append([first, *torch.autograd.grad(first.sum(), x)])
     torch.testing.assert_close(found[1], found[0], rtol=0, atol=0)
+
+
+def _factor_beside_product(x: torch.Tensor) -> Any:
+    first = x.sin()
+    return first, first * x
+
+
+@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize("program", [_factor_beside_product, _between, _two_between])
+def test_what_a_hook_has_changed_is_differentiated_once(compiled: Any, program: Program, order: int) -> None:
+    """It depends on the inputs itself, and leads to them by itself: not through what is computed with it, too."""
+    found = []
+    for run in (program, compiled(program)):
+        x = X.clone().requires_grad_()
+        first, *_, last = run(x)
+        first.register_hook(lambda gradient: gradient * 2)
+        gradient = last
+        for _ in range(order + 1):
+            (gradient,) = torch.autograd.grad(gradient.sum(), x, create_graph=True)
+        found.append(gradient.detach())
+    torch.testing.assert_close(found[1], found[0])

@@ -35,6 +35,21 @@ def _chosen_input(compiled: Any, x: Any, y: Any, log: list[Any]) -> Any:
     return torch.autograd.grad(a.sum() + b.sum(), x)
 
 
+def _result_at_the_root(compiled: Any, x: Any, y: Any, log: list[Any]) -> Any:
+    """The backward begins at the compiled function's node: the engine does not tell that it runs there."""
+    a, b = compiled(lambda x, y: (x.sin() * y, y * 2))(x, y)
+    _seen(b, log, "b")
+    a.register_hook(lambda gradient: gradient * 2)
+    return torch.autograd.grad(a, [x, y], torch.ones(2))
+
+
+def _later_result_at_the_root(compiled: Any, x: Any, y: Any, log: list[Any]) -> Any:
+    loss, logits = compiled(_linked)(x, y)
+    for tensor in (loss, logits):
+        tensor.register_hook(lambda gradient: gradient * 3)
+    return torch.autograd.grad(loss, [y, x])
+
+
 def _accumulated(compiled: Any, x: Any, y: Any, log: list[Any]) -> Any:
     a, b = _results_hooked(compiled, x, y, log)
     (a.sum() + b.sum()).backward(inputs=[y])

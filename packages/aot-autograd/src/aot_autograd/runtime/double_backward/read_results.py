@@ -67,16 +67,23 @@ class ReadResults:
 
 
 class Sources(NamedTuple):
-    """What gradients of a repeated program lead to: inputs and what has arrived, ``direct``; and tensors of that
-    program, each with the result that it stands for, or None where that is gone."""
+    """What gradients of a repeated program lead to: ``inputs``; what has ``arrived``, which may depend on the inputs
+    itself (a part of a gradient that a hook has changed); and tensors of that program, each with the result that it
+    stands for, or None where that is gone."""
 
-    direct: tuple[torch.Tensor, ...]
+    inputs: tuple[torch.Tensor, ...]
+    arrived: tuple[torch.Tensor, ...]
     results: tuple[tuple[torch.Tensor, torch.Tensor | None], ...]
 
     def with_more(self, tensors: Iterable[torch.Tensor | None]) -> Sources:
-        """These and other ``direct`` ones."""
+        """These and others that have arrived."""
         more = [t for t in tensors if t is not None and t.requires_grad]
-        return Sources((*self.direct, *more), self.results)
+        return Sources(self.inputs, (*self.arrived, *more), self.results)
+
+    def ends(self) -> Iterator[torch.Tensor]:
+        """Where derivatives of the gradients end: what is behind is differentiated by who asks for those."""
+        yield from (tensor for tensor, _ in self.results)
+        yield from self.arrived
 
 
 Refuse = Callable[[Sequence[Any]], Sequence[Any]]
@@ -86,7 +93,10 @@ def through_results(gradients: Sequence[Any], sources: Sources, refuse: Refuse) 
     """The gradients, led to the results that they read; ``refuse`` takes those whose result has hooks and is gone."""
     made = list(gradients)
     edges: dict[Any, tuple[torch.Tensor, torch.Tensor | None]] = {}
-    for inner, outer in [*sources.results, *((tensor, tensor) for tensor in sources.direct)]:
+    for inner, outer in [
+        *sources.results,
+        *((tensor, tensor) for tensor in (*sources.inputs, *sources.arrived)),
+    ]:
         edges.setdefault(_edge(inner), (inner, outer))
     numbers = {edge: number for number, edge in enumerate(edges)}
     reading = sum(1 << number for edge, number in numbers.items() if edges[edge][1] is not edges[edge][0])
@@ -134,7 +144,7 @@ class _Reading:
         pairs = [(g, a) for g, a in zip(self.gradients, arriving, strict=True) if a is not None]
         if not pairs or not wanted:
             return made
-        with torch.enable_grad(), replacing((tensor, None) for tensor, _ in self.sources.results):
+        with torch.enable_grad(), replacing((tensor, None) for tensor in self.sources.ends()):
             found: Sequence[Any] = torch.autograd.grad(
                 [gradient for gradient, _ in pairs],
                 [self.inner[n] for n in wanted],

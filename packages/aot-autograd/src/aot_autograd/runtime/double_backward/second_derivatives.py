@@ -214,7 +214,9 @@ class Repetition:
         aliases, results = run
         inputs = tuple(x for x in aliases if isinstance(x, torch.Tensor) and x.requires_grad)
         pairs = tuple((self.earlier(results, index), tensor) for index, tensor in returned.items())
-        sources = Sources(inputs, tuple(pair for pair in pairs if pair[0].requires_grad)).with_more(arrived)
+        sources = Sources(inputs, (), tuple(pair for pair in pairs if pair[0].requires_grad)).with_more(
+            arrived
+        )
         return through_results(gradients, sources, partial(refuse, connected=inputs, why=_GONE))
 
     def run(self, inputs: Sequence[Any], random: RandomStates) -> Run:

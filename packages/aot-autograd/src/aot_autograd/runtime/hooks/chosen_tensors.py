@@ -18,6 +18,7 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable, Collection, Iterable, Mapping, MutableMapping, Sequence
+from types import FrameType
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import torch
@@ -108,9 +109,19 @@ def _engine_runs(node: Any) -> bool:
         if leaves:
             return id(node.variable) in leaves
     try:
-        return bool(_will_execute(node))
+        return bool(_will_execute(node)) or _is_only_root(node)
     except RuntimeError:  # a leaf that was chosen
         return True
+
+
+def _is_only_root(node: Any) -> bool:
+    """Whether the backward begins at this node and at no other: the engine does not tell of it that it runs."""
+    call = _call()
+    roots = () if call is None else call.f_locals.get("t_outputs", ())
+    if len(roots) != 1:
+        return False
+    edge = edge_of(roots[0]) if isinstance(roots[0], torch.Tensor) else roots[0]
+    return edge is not None and edge.node is node
 
 
 def _known_of_this_backward() -> _Known:
@@ -159,11 +170,17 @@ def edge_of(tensor: Any) -> Edge | None:
 def _chosen() -> Sequence[Any] | None:
     """The tensors that were chosen, or their edges, as the call that started this backward was given them: none, if it
     reaches everything. None where that call is not found."""
-    frame = sys._getframe(1)
-    while frame is not None and frame.f_code is not _RUNS:
-        frame = frame.f_back  # type: ignore[assignment]
-    given = () if frame is None else frame.f_locals.get("args", ())
+    call = _call()
+    given = () if call is None else call.f_locals.get("args", ())
     return given[_INPUTS] if len(given) > _INPUTS else None
+
+
+def _call() -> FrameType | None:
+    """The call that started this backward, if it is in this thread."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code is not _RUNS:
+        frame = frame.f_back
+    return frame
 
 
 class Reach:
