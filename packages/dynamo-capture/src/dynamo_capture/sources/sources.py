@@ -16,6 +16,7 @@ from dynamo_capture.foundation.per_class import once_per_class
 from dynamo_capture.hook.frame_hook import RegionFunction
 from dynamo_capture.runtime.iterator_lookahead import look_ahead, owner_of
 from dynamo_capture.runtime.subclass_parts import gradient_parts
+from dynamo_capture.sources.cached_answers import NO_ANSWER, is_answered
 from dynamo_capture.sources.formulas import SPACE, Formula, Text, leaves_of
 from fx_guards import KnownObjectSource, known_object
 from fx_interface.python_runtime.quick_dataclasses import dataclass
@@ -97,13 +98,24 @@ class ProxyReferentSource(ReferentSource):
 
 @dataclass(frozen=True, slots=True)
 class CallSource(DerivedSource):
-    """What a function with a cache gives for these arguments: constants, or ``KnownObjectSource`` of others."""
+    """What a function gives for these arguments: constants, or ``KnownObjectSource`` of others.
+
+    ``only_kept``: the function has a cache, and effects perhaps: it is asked where its cache has the answer, and does
+    not run for a guard.
+    """
 
     arguments: tuple[Any, ...]
     keywords: tuple[tuple[str, Any], ...]
+    only_kept: bool = False
 
     def step(self, value: Any) -> Any:
-        return RegionFunction(value, None)(*self.given(), **self.named())
+        if self.only_kept and not is_answered(value, self.given()):
+            return NO_ANSWER
+        return self.ask(value)
+
+    def ask(self, function: Any) -> Any:
+        """What the function gives, which may run."""
+        return RegionFunction(function, None)(*self.given(), **self.named())
 
     def given(self) -> tuple[Any, ...]:
         """The arguments themselves."""

@@ -117,7 +117,7 @@ def _engine_runs(node: Any) -> bool:
 def _is_only_root(node: Any) -> bool:
     """Whether the backward begins at this node and at no other: the engine does not tell of it that it runs."""
     call = _call()
-    roots = () if call is None else call.f_locals.get("t_outputs", ())
+    roots: Sequence[Any] = () if call is None else call.f_locals.get("t_outputs", ())
     if len(roots) != 1:
         return False
     edge = edge_of(roots[0]) if isinstance(roots[0], torch.Tensor) else roots[0]
@@ -171,7 +171,7 @@ def _chosen() -> Sequence[Any] | None:
     """The tensors that were chosen, or their edges, as the call that started this backward was given them: none, if it
     reaches everything. None where that call is not found."""
     call = _call()
-    given = () if call is None else call.f_locals.get("args", ())
+    given: Sequence[Any] = () if call is None else call.f_locals.get("args", ())
     return given[_INPUTS] if len(given) > _INPUTS else None
 
 

@@ -125,3 +125,46 @@ def test_what_is_changed_once_more_is_not_changed_twice():
 
     plain, compiled, _ = _pair(make)
     _same(plain, compiled, *[(X, key) for key in (1, 2, 1, 3)])
+
+
+def test_guards_do_not_run_what_a_small_cache_has_let_go_of():
+    def make():
+        log = []
+
+        @functools.lru_cache(maxsize=2)
+        def full(n):
+            log.append(n)
+            return torch.full((3,), float(n))
+
+        def program(x):
+            return x * full(x.shape[0]) + full(1) + full(x.shape[0]), list(log)
+
+        return program
+
+    plain, compiled, _ = _pair(make)
+    _same(plain, compiled, *((torch.ones(n, 3),) for n in (2, 3, 5, 2, 3)))
+
+
+def test_guards_do_not_run_what_a_cleared_cache_does_not_have():
+    def make():
+        log = []
+
+        @functools.cache
+        def scale(n):
+            log.append(n)
+            return n * 2
+
+        def program(x, clear):
+            if clear:
+                scale.cache_clear()
+                log.append("cleared")
+            return x * scale(x.shape[0]), list(log)
+
+        program.cache = scale
+        return program
+
+    plain, compiled, _ = _pair(make)
+    _same(plain, compiled, (X, False), (X, False))
+    for one in (plain, compiled):
+        one.cache.cache_clear()
+    _same(plain, compiled, (X, True), (X, True), (X, False))

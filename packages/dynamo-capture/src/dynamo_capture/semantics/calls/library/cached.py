@@ -13,7 +13,9 @@ guards that call again would find it gone, and run the function more often than 
 is always what its cache gives, however old that is. ``cache_info()`` counts the questions of guards as hits too.
 
 A function that would run, and changes what existed before, as tracing into it shows, is left to Python, which runs it
-where the program does: what was read before the call would not be so any more. Under ``fullgraph=True`` it is run
+where the program does: what was read before the call would not be so any more. So is one whose cache has a bound,
+answer or not: guards that ask it decide which entry goes next. Guards ask a function that may have effects only where
+its cache has the answer, and fail elsewhere. Under ``fullgraph=True`` it is run
 for real; if it has changed what was read, the call that is being compiled fails (CAP410).
 
 A tensor or an object that the trace made has no name for a guard. There the graph ends; under ``fullgraph=True``, where
@@ -33,7 +35,7 @@ from dynamo_capture.bytecode.decoded import decoded
 from dynamo_capture.foundation.break_kinds import NOT_IN_PYTHON
 from dynamo_capture.foundation.errors import GraphBreak, UserRaise
 from dynamo_capture.semantics.regions.reachable import first_outside
-from dynamo_capture.sources.cached_answers import NO_ANSWER, KeptAnswerSource, caches_of
+from dynamo_capture.sources.cached_answers import NO_ANSWER, KeptAnswerSource, is_answered
 from dynamo_capture.sources.sources import CallSource, known_object
 from dynamo_capture.values import Const, ObjectValue, TensorValue, Value
 from dynamo_capture.values.base import Context
@@ -47,17 +49,18 @@ def call_cached(tx: Context, owner: Const, args: list[Value], kwargs: dict[str, 
         return _without_cache(tx, function, args, kwargs)
     if tx.effects or not tx.output.is_repeatable:
         return _after_changes(tx, owner, args, kwargs)
-    source = _source(tx, function, args, kwargs)
-    if not _is_answered(function, source):
-        if _is_full(function):
-            raise GraphBreak(
-                NOT_IN_PYTHON, f"{owner.describe()} has a cache that is full: another entry would go"
-            )
-        is_suspect = not tx.policy.is_fullgraph and _may_change(function.__wrapped__, set())
-        if is_suspect and _changes(tx, function, args, kwargs):
-            raise GraphBreak(NOT_IN_PYTHON, f"{owner.describe()} has a cache, and effects beside its result")
+    is_suspect = _may_change(function.__wrapped__, set())
+    source = _source(tx, function, args, kwargs, only_kept=is_suspect)
+    keeps_answer = _is_answered(function, source)
+    if not keeps_answer and _is_full(function):
+        raise GraphBreak(
+            NOT_IN_PYTHON, f"{owner.describe()} has a cache that is full: another entry would go"
+        )
+    matters = is_suspect and not tx.policy.is_fullgraph and (_is_bounded(function) or not keeps_answer)
+    if matters and _changes(tx, function, args, kwargs):
+        raise GraphBreak(NOT_IN_PYTHON, f"{owner.describe()} has a cache, and effects beside its result")
     try:
-        real = source.step(function)
+        real = source.ask(function)
     except Exception as error:  # the program's own: nothing of it is kept
         raise GraphBreak(NOT_IN_PYTHON, f"{owner.describe()} has a cache, and raises {error!r}") from None
     return tx.wrap(real, source)
@@ -102,21 +105,22 @@ def _kept(tx: Context, function: Any, args: list[Value]) -> KeptAnswerSource | N
     return KeptAnswerSource(tensor.source, function, given, args.index(tensor))
 
 
-def _source(tx: Context, function: Any, args: list[Value], kwargs: dict[str, Value]) -> CallSource:
+def _source(
+    tx: Context, function: Any, args: list[Value], kwargs: dict[str, Value], *, only_kept: bool
+) -> CallSource:
     given = tuple([_argument(tx, value) for value in args])
-    return CallSource(
-        known_object(function), given, tuple((name, _argument(tx, value)) for name, value in kwargs.items())
-    )
+    named = tuple((name, _argument(tx, value)) for name, value in kwargs.items())
+    return CallSource(known_object(function), given, named, only_kept and not named)
 
 
 def _after_changes(tx: Context, owner: Const, args: list[Value], kwargs: dict[str, Value]) -> Value:
     function = owner.value
-    source = _source(tx, function, args, kwargs)
+    source = _source(tx, function, args, kwargs, only_kept=_may_change(function.__wrapped__, set()))
     known = tx.wrapping.read_from(source)
     if known is not None:
         return known
     if _is_answered(function, source):
-        return tx.wrap(source.step(function), source)
+        return tx.wrap(source.ask(function), source)
     code = getattr(function.__wrapped__, "__code__", None)
     refusal = GraphBreak(
         NOT_IN_PYTHON, f"{code and code.co_qualname} has a cache and is called after changes to objects"
@@ -134,7 +138,7 @@ def _after_changes(tx: Context, owner: Const, args: list[Value], kwargs: dict[st
         return result
     if done or not _gives(tx, function, source, tx.constant(result)):
         raise refusal
-    return tx.wrap(source.step(function), source)
+    return tx.wrap(source.ask(function), source)
 
 
 def _traced(
@@ -182,7 +186,11 @@ def _may_change(function: Any, seen: set[Any]) -> bool:
     """Whether the code of a function, or of the program's functions that it names, could change something: most have
     nothing that could, and need not be traced twice."""
     code = getattr(function, "__code__", None)
-    if code is None or code in seen:
+    if code is None:
+        return (
+            not seen
+        )  # nothing is known of what the cache is of; what it names is mostly torch's or Python's own
+    if code in seen:
         return False
     seen.add(code)
     if not _CHANGING.isdisjoint(code.co_names):
@@ -202,13 +210,14 @@ def _is_full(function: Any) -> bool:
     return info.maxsize is not None and info.currsize >= info.maxsize
 
 
+def _is_bounded(function: Any) -> bool:
+    """Whether entries of the cache go, those first that were not asked for: guards' questions count there, too."""
+    return function.cache_info().maxsize is not None
+
+
 def _is_answered(function: Any, source: CallSource) -> bool:
     """Whether a cache has the answer, so that asking it runs nothing."""
-    if source.keywords:
-        return False
-    given = source.given()
-    key = given[0] if len(given) == 1 and type(given[0]) in (int, str) else given
-    return any(key in cache for cache in caches_of(function))
+    return not source.keywords and is_answered(function, source.given())
 
 
 def _gives(tx: Context, function: Any, source: CallSource, expected: Any) -> bool:
