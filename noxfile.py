@@ -39,6 +39,8 @@ TEST_TOOLS = (
     "expecttest>=0.3",
     "sybil>=10,<11",
     "numpy",
+    "cryptography>=40,<51",  # optional: signatures
+    "aiohttp>=3.9,<4",  # optional: remote caches on web servers
 )
 TRITON_TOOLS = ("triton>=3.6,<3.7", "numpy<2.4")  # numpy 2.4 breaks the interpreter of Triton 3.6
 TRITON_TESTS = "packages/inductor-codegen/tests/codegen/triton"

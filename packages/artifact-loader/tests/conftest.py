@@ -15,6 +15,7 @@ import safetensors.torch
 import torch
 
 from fxstack_artifact import _native
+from fxstack_artifact.container import signing
 from fxstack_artifact.container.hashing import digest, digests
 from fxstack_artifact.container.layout import Entry, local_header, tail
 from fxstack_artifact.container.manifest import NAME, Content, Manifest, system, torch_version
@@ -104,7 +105,7 @@ def program() -> dict[str, Any]:
     return {"constants": [weight], "entry_points": {"forward": entry_point()}}
 
 
-def archived(contents: dict[str, bytes], **changes: Any) -> bytes:
+def archived(contents: dict[str, bytes], wide: bool = False, signature: bytes = b"", **changes: Any) -> bytes:
     """The bytes of a file with these contents; ``changes`` are of its manifest."""
     requirements: dict[str, Any] = {
         "made_by": {"torch": torch.__version__},
@@ -116,10 +117,11 @@ def archived(contents: dict[str, bytes], **changes: Any) -> bytes:
     }
     manifest = Manifest(**(requirements | changes)).to_bytes()
     made, entries = b"", []
-    for name, data in {NAME: manifest, **contents}.items():
-        entries.append(Entry(name, len(data), zlib.crc32(data), len(made)))
+    signed = {signing.NAME: signature} if signature else {}
+    for name, data in {NAME: manifest, **contents, **signed}.items():
+        entries.append(Entry(name, len(data), zlib.crc32(data), len(made), wide))
         made += local_header(entries[-1]) + data
-    return made + tail(entries, len(made), digest(manifest))
+    return made + tail(entries, len(made), digest(manifest + signature))
 
 
 Make = Callable[..., Path]

@@ -143,8 +143,8 @@ def test_requirements_are_checked(make: Any) -> None:
         ({"torch": "1.0"}, "FXA106"),
         ({"system": "plan9-mips"}, "FXA105"),
         ({"targets": ("best",)}, "FXA105"),
-        ({"version": (1, 7)}, "FXA104"),
-        ({"version": (2, 0)}, "FXA104"),
+        ({"version": (2, 7)}, "FXA104"),
+        ({"version": (3, 0)}, "FXA104"),
         ({"version": (0, 9)}, "FXA104"),
     ):
         with pytest.raises(ArtifactError) as caught:

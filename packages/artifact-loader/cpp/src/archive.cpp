@@ -9,49 +9,62 @@
 #include <cstring>
 #include <vector>
 
-#include "sha256.hpp"
+extern "C" {
+#include "../../csrc/core/blake3.h"
+}
 
 namespace fxa {
 namespace {
 
-constexpr size_t ALIGNMENT = 64, DIGEST = 64, LOCAL = 30, CENTRAL = 46, END = 22, MOST_ENTRIES = 4096, PIECE = 8 << 20;
-constexpr const char *MANIFEST = "manifest.json";
+constexpr size_t ALIGNMENT = 64, DIGEST = 64, LOCAL = 30, CENTRAL = 46, END = 22, MOST_ENTRIES = 0xFFFE, PIECE = 8 << 20;
+constexpr const char *MANIFEST = "manifest.json", *SIGNATURE = "signature.json";
 
 Refused damaged(const std::string &what) { return Refused("FXA102", "the artifact is damaged: " + what); }
 
+constexpr uint64_t ELSEWHERE = 0xFFFFFFFF;  // of 32 bits: it is in the 64-bit field
+constexpr size_t WIDE_END = 56, WIDE_LOCATOR = 20;
+
 struct Entry {
     std::string name;
-    uint32_t size, crc, offset;
+    uint64_t size, crc, offset;
+    bool wide;  // of a file in zip's 64-bit form
 };
 
-uint32_t number(std::string_view from, size_t at, int bytes) {
+uint64_t number(std::string_view from, size_t at, int bytes) {
     if (at > from.size() || from.size() - at < size_t(bytes)) throw damaged("it was cut off");
-    uint32_t made = 0;
+    uint64_t made = 0;
     for (int i = bytes; i--;) made = made << 8 | (unsigned char)from[at + i];
     return made;
 }
 
-void put(std::string &to, uint32_t value, int bytes) {
+void put(std::string &to, uint64_t value, int bytes) {
     for (int i = 0; i < bytes; i++) to += char(value >> (8 * i) & 255);
 }
 
 // version, flags (UTF-8), stored, no time, the first day that zip knows
 void put_fixed(std::string &to, const Entry &entry) {
-    for (uint32_t word : {20u, 0x800u, 0u, 0u, 0x21u}) put(to, word, 2);
-    for (uint32_t word : {entry.crc, entry.size, entry.size}) put(to, word, 4);
-    put(to, uint32_t(entry.name.size()), 2);
+    uint64_t size = entry.wide ? ELSEWHERE : entry.size;
+    for (uint64_t word : {entry.wide ? 45 : 20, 0x800, 0, 0, 0x21}) put(to, word, 2);
+    for (uint64_t word : {entry.crc, size, size}) put(to, word, 4);
+    put(to, entry.name.size(), 2);
 }
 
 std::string local_header(const Entry &entry) {
-    size_t padding = (ALIGNMENT - (entry.offset + LOCAL + entry.name.size()) % ALIGNMENT) % ALIGNMENT;
+    size_t sizes = entry.wide ? 20 : 0;
+    size_t padding = (ALIGNMENT - (entry.offset + LOCAL + entry.name.size() + sizes) % ALIGNMENT) % ALIGNMENT;
     if (padding && padding < 4) padding += ALIGNMENT;
     std::string made("PK\3\4");
     put_fixed(made, entry);
-    put(made, uint32_t(padding), 2);
+    put(made, sizes + padding, 2);
     made += entry.name;
+    if (entry.wide) {
+        put(made, 1, 2);
+        put(made, 16, 2);
+        for (int i = 0; i < 2; i++) put(made, entry.size, 8);
+    }
     if (padding) {
         put(made, 0xFA57, 2);
-        put(made, uint32_t(padding - 4), 2);
+        put(made, padding - 4, 2);
         made.append(padding - 4, '\0');
     }
     return made;
@@ -59,19 +72,36 @@ std::string local_header(const Entry &entry) {
 
 std::string tail(const std::vector<Entry> &entries, size_t offset, std::string_view digest) {
     std::string made;
+    bool wide = entries[0].wide;
     for (const Entry &entry : entries) {
         made += "PK\1\2";
-        put(made, 0x314, 2);
+        put(made, 0x300 | (wide ? 45 : 20), 2);
         put_fixed(made, entry);
-        made.append(8, '\0');
-        put(made, uint32_t(0100644) << 16, 4);
-        put(made, entry.offset, 4);
+        put(made, wide ? 28 : 0, 2);
+        made.append(6, '\0');
+        put(made, uint64_t(0100644) << 16, 4);
+        put(made, wide ? ELSEWHERE : entry.offset, 4);
         made += entry.name;
+        if (!wide) continue;
+        put(made, 1, 2);
+        put(made, 24, 2);
+        for (uint64_t word : {entry.size, entry.size, entry.offset}) put(made, word, 8);
     }
     size_t length = made.size();
+    if (wide) {
+        made += "PK\6\6";
+        put(made, WIDE_END - 12, 8);
+        for (uint64_t word : {0x300 | 45, 45}) put(made, word, 2);
+        for (int i = 0; i < 2; i++) put(made, 0, 4);
+        for (uint64_t word : {entries.size(), entries.size(), length, offset}) put(made, word, 8);
+        made += "PK\6\7";
+        put(made, 0, 4);
+        put(made, offset + length, 8);
+        put(made, 1, 4);
+    }
     made += "PK\5\6";
-    for (size_t word : {size_t(0), size_t(0), entries.size(), entries.size()}) put(made, uint32_t(word), 2);
-    for (size_t word : {length, offset}) put(made, uint32_t(word), 4);
+    for (uint64_t word : {size_t(0), size_t(0), entries.size(), entries.size()}) put(made, word, 2);
+    for (uint64_t word : {length, offset}) put(made, wide ? ELSEWHERE : word, 4);
     put(made, DIGEST, 2);
     return made.append(digest);
 }
@@ -96,26 +126,48 @@ std::vector<Entry> directory(std::string_view bytes) {
     for (char c : bytes.substr(bytes.size() - DIGEST)) {
         if (c & 0x80) throw damaged("its end was changed");
     }
+    bool wide = at == ELSEWHERE;
+    if (wide) {
+        size_t place = number(bytes, end < WIDE_LOCATOR ? 0 : end - WIDE_LOCATOR + 8, 8);
+        at = number(bytes, std::min(place, bytes.size()) + 48, 8);
+    }
     std::vector<Entry> entries;
     for (size_t i = 0; i < count; i++) {
-        uint32_t length = number(bytes, at + 28, 2), offset = number(bytes, at + 42, 4);
-        Entry entry{"", number(bytes, at + 24, 4), number(bytes, at + 16, 4), offset};
+        at = std::min(at, bytes.size());
+        size_t length = number(bytes, at + 28, 2), extra = number(bytes, at + 30, 2);
+        Entry entry{"", number(bytes, at + 24, 4), number(bytes, at + 16, 4), number(bytes, at + 42, 4), wide};
         bool is_record = bytes.substr(at, 4) == "PK\1\2";
         at += CENTRAL;
         if (!is_record || at > bytes.size()) throw damaged("its directory is broken");
         entry.name = bytes.substr(at, length);
         at += length;
         if (!is_name(entry.name)) throw damaged("its directory is broken");
+        if (wide) {
+            entry.size = number(bytes, at + 4, 8);
+            entry.offset = number(bytes, at + 20, 8);
+            at += extra;
+        }
         entries.push_back(entry);
     }
     return entries;
 }
 
+std::string digest_of(const char *data, size_t size) {
+    uint8_t made[FXA_DIGEST_BYTES];
+    if (!fxa_blake3(data, size, made)) throw Refused("FXA102", "out of memory");
+    std::string text;
+    for (uint8_t byte : made) {
+        text += "0123456789abcdef"[byte >> 4];
+        text += "0123456789abcdef"[byte & 15];
+    }
+    return text;
+}
+
 void check_version(const Json &version) {
     int64_t major = version.list().at(0).integer(), minor = version.list().at(1).integer();
-    if (major != 1 || minor != 0 || version.list().size() != 2) {
+    if (major != 2 || minor != 0 || version.list().size() != 2) {
         throw Refused("FXA104", "the artifact is of version " + std::to_string(major) + "." + std::to_string(minor) +
-                                    " of the format, this loader reads 1.0");
+                                    " of the format, this loader reads 2.0");
     }
 }
 
@@ -155,6 +207,7 @@ void Archive::check_layout() {
         places_[entry.name] = {offset, entry.size};
         offset += entry.size;
     }
+    if (places_.count(SIGNATURE) && entries.back().name != SIGNATURE) throw damaged("its signature is not at its end");
     if (bytes().substr(offset) != tail(entries, offset, bytes().substr(size_ - DIGEST))) {
         throw damaged("its directory was changed");
     }
@@ -163,9 +216,13 @@ void Archive::check_layout() {
 void Archive::check_contents() {
     Place place = places_.at(MANIFEST);
     std::string_view text = bytes().substr(place.start, place.size);
-    if (sha256(text.data(), text.size()) != bytes().substr(size_ - DIGEST)) {
-        throw Refused("FXA103", "the manifest of the artifact was changed");
+    std::string sealed(text);
+    auto signature = places_.find(SIGNATURE);
+    if (signature != places_.end()) sealed += bytes().substr(signature->second.start, signature->second.size);
+    if (digest_of(sealed.data(), sealed.size()) != bytes().substr(size_ - DIGEST)) {
+        throw Refused("FXA103", "the manifest of the file was changed");
     }
+    if (signature != places_.end()) places_.erase(signature);
     try {
         manifest_ = parse_json(text);
         if (manifest_["format"].string() != "fxstack artifact") throw Refused("FXA101", "this is no fxstack artifact");
@@ -175,12 +232,12 @@ void Archive::check_contents() {
         for (const auto &[name, stated] : contents.members) {
             size_t size = 0;
             const char *data = content(name, &size);
-            const auto &digests = stated["sha256"].list();
+            const auto &digests = stated["blake3"].list();
             bool fits = stated["size"].integer() == int64_t(size) && digests.size() == std::max<size_t>(1, (size + PIECE - 1) / PIECE);
             for (size_t i = 0; fits && i < digests.size(); i++) {
-                fits = digests[i].string() == sha256(data + i * PIECE, std::min(PIECE, size - i * PIECE));
+                fits = digests[i].string() == digest_of(data + i * PIECE, std::min(PIECE, size - i * PIECE));
             }
-            if (!fits) throw Refused("FXA103", name + " in the artifact was changed");
+            if (!fits) throw Refused("FXA103", name + " in the file was changed");
         }
     } catch (const std::logic_error &error) {
         throw damaged(std::string("the manifest cannot be read (") + error.what() + ")");

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <structmember.h>
 
+#include "../core/blake3.h"
 #include "../core/graph.h"
 #include "../core/target.h"
 
@@ -348,7 +349,27 @@ static PyObject *cpu_levels(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unu
     return made;
 }
 
+static PyObject *digest(PyObject *Py_UNUSED(module), PyObject *content) {
+    static const char DIGITS[] = "0123456789abcdef";
+    Py_buffer buffer;
+    uint8_t made[FXA_DIGEST_BYTES];
+    char text[2 * FXA_DIGEST_BYTES];
+    bool good;
+    if (PyObject_GetBuffer(content, &buffer, PyBUF_SIMPLE) < 0) return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    good = fxa_blake3(buffer.buf, buffer.len, made);
+    Py_END_ALLOW_THREADS
+    PyBuffer_Release(&buffer);
+    if (!good) return PyErr_NoMemory();
+    for (int i = 0; i < FXA_DIGEST_BYTES; i++) {
+        text[2 * i] = DIGITS[made[i] >> 4];
+        text[2 * i + 1] = DIGITS[made[i] & 15];
+    }
+    return PyUnicode_FromStringAndSize(text, sizeof(text));
+}
+
 static PyMethodDef methods[] = {
+    {"digest", digest, METH_O, "The BLAKE3 of a content, in 64 hexadecimal digits."},
     {"bind", bind, METH_VARARGS,
      "bind(tensor_type, parameter_type, artifact_error, contract_error): find torch's functions, and learn what to raise."},
     {"cpu_levels", cpu_levels, METH_NOARGS, "The names of the targets that this processor can run, the best first."},

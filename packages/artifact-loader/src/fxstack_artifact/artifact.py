@@ -11,6 +11,7 @@ import torch
 
 from fxstack_artifact.container.manifest import check_requirements
 from fxstack_artifact.container.reading import Archive, open_archive
+from fxstack_artifact.container.signing import KeyFiles, signer
 from fxstack_artifact.errors import ArtifactError, unreadable
 from fxstack_artifact.module import WeightsModule
 
@@ -105,17 +106,26 @@ Weights: TypeAlias = Mapping[str, torch.Tensor] | str | os.PathLike[str]
 """Tensors by the names of a model's parameters and buffers, or a safetensors file of them."""
 
 
-def load(path: str | os.PathLike[str], *, weights: Weights | None = None, copy: bool = False) -> Artifact:
+def load(
+    path: str | os.PathLike[str],
+    *,
+    weights: Weights | None = None,
+    copy: bool = False,
+    signed_by: KeyFiles | None = None,
+) -> Artifact:
     """The artifact at ``path``, all of it checked before any of it is used.
 
     ``weights`` take the place of those in the file, and are needed where it was written without: the artifact computes
     with the very tensors where their strides are right. ``copy``: the file's content is read; otherwise weights stay in
-    the file, which is mapped: whoever changes it then changes them. OSError if a file cannot be opened; ArtifactError
-    (FXA1xx, FXA2xx) if it is refused.
+    the file, which is mapped: whoever changes it then changes them. ``signed_by``: a file with a public key, or
+    several, of which one must have signed the artifact; nothing else of it is looked at before. OSError if a file
+    cannot be opened; ArtifactError (FXA1xx, FXA2xx) if it is refused.
     """
     from fxstack_artifact import _native  # an inspection needs no torch functions
 
     archive = open_archive(path, copy=copy)
+    if signed_by is not None:
+        archive.check_signature(signed_by)
     target = check_requirements(archive.manifest, _native.ENTRY_ABI, torch.__version__, _native.cpu_levels())
     copies = archive.contents(lambda name: name == PROGRAM or name.endswith(f".{target}.so"))
     program = _program(copies)
@@ -194,14 +204,17 @@ def _program(copies: Mapping[str, bytes]) -> dict[str, Any]:
     return program
 
 
-def inspect(path: str | os.PathLike[str]) -> dict[str, Any]:
+def inspect(path: str | os.PathLike[str], *, signed_by: KeyFiles | None = None) -> dict[str, Any]:
     """What the artifact at ``path`` is, checked and ready for JSON, on any system; nothing of it is loaded.
 
     ``format``, ``made_by``, ``requires``, ``targets``, ``contents`` (bytes of each), ``entry_points`` (name to
     ``kind``, ``parameters``, ``inputs``, ``symbols``, ``relations``, ``results``, ``written``,
-    ``operators_through_python``), and ``constants`` (name, dtype, sizes). ArtifactError if the file is refused.
+    ``operators_through_python``), ``constants`` (name, dtype, sizes), and ``signed_by`` (the public key that its
+    signature names, which is checked only if ``signed_by`` is given). ArtifactError if the file is refused.
     """
     archive = open_archive(path)
+    if signed_by is not None:
+        archive.check_signature(signed_by)
     manifest, program = archive.manifest, _program(archive.contents(lambda name: name == PROGRAM))
     from fxstack_artifact.program.description import described_entry_point  # reads what running does not need
 
@@ -215,6 +228,7 @@ def inspect(path: str | os.PathLike[str]) -> dict[str, Any]:
                 "system": manifest.system,
             },
             "targets": list(manifest.targets),
+            "signed_by": signer(archive.signature()),
             "contents": {name: content.size for name, content in manifest.contents.items()},
             "entry_points": {
                 name: described_entry_point(data) for name, data in program["entry_points"].items()

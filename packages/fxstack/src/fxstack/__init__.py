@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from fxstack.torch_compile.translation import OptionWarning
     from fxstack.verification import Verification
     from fxstack.verifying import verify
-    from fxstack_artifact import ArtifactError, inspect, load
+    from fxstack_artifact import ArtifactError, inspect, load, make_key, sign
 else:
     __getattr__, __dir__ = lazy_names(
         __name__,
@@ -63,9 +63,11 @@ else:
             "fxstack.artifacts.dynamic_shapes": ("Dim",),
             "fxstack.artifacts.errors": ("ExportError",),
             "fxstack.artifacts.exporting": ("Exported", "export"),
-            "fxstack_artifact": ("ArtifactError", "inspect", "load"),
+            "fxstack_artifact": ("ArtifactError", "inspect", "load", "make_key", "sign"),
         },
     )
+
+from fxstack import cache
 
 if logged_topics():
     from fxstack.observing import logs
@@ -88,6 +90,7 @@ __all__ = [
     "aot_compile",
     "assume_constant_result",
     "backend",
+    "cache",
     "compile",
     "disable",
     "disallow_in_graph",
@@ -102,12 +105,14 @@ __all__ = [
     "list_backends",
     "logging",
     "load",
+    "make_key",
     "mark_dynamic",
     "mark_static",
     "patch_options",
     "recording",
     "reset",
     "set_stance",
+    "sign",
     "substitute_in_graph",
     "verify",
 ]

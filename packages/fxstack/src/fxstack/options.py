@@ -40,7 +40,10 @@ class Options:
     reports it and runs the program uncompiled, ``"raise"`` raises it; None is ``$FXSTACK_ON_INTERNAL_ERROR`` or eager.
     ``guard_filter_fn``: called with a list of entries, one for each guard of what was captured, it answers for each
     whether the guard is checked (``dynamo_capture.optimize``). ``check``: run each compiled graph beside eager once, on
-    copies, before it is used (``fxstack.checking``); None is whether ``$FXSTACK_CHECK`` is ``1``.
+    copies, before it is used (``fxstack.checking``); None is whether ``$FXSTACK_CHECK`` is ``1``. ``remote_cache``: the
+    address of a cache that is asked for what ``cache_dir`` has not (``fxstack.cache``), and either
+    ``remote_cache_key``, a file with the public key that must have signed its entries, or ``remote_cache_trusted``;
+    None is ``$FXSTACK_REMOTE_CACHE`` and ``$FXSTACK_REMOTE_CACHE_KEY``.
     """
 
     cache_dir: Path | None = None
@@ -54,6 +57,9 @@ class Options:
     on_internal_error: OnInternalError | None = None
     check: bool | None = None
     guard_filter_fn: Callable[[Any], Iterable[bool]] | None = None
+    remote_cache: str | None = None
+    remote_cache_key: str | None = None
+    remote_cache_trusted: bool = False
 
     @classmethod
     def make(cls, options: Options | Mapping[str, Any] | None, mode: str | None = None) -> Options:
@@ -89,6 +95,8 @@ class Options:
             mode=chosen,
             on_internal_error=policy,
             check=check,
+            remote_cache=made.remote_cache or os.environ.get("FXSTACK_REMOTE_CACHE") or None,
+            remote_cache_key=made.remote_cache_key or os.environ.get("FXSTACK_REMOTE_CACHE_KEY") or None,
         )
 
 

@@ -105,7 +105,7 @@ def _load_or_compile(
         with temporary_store() as passing:
             return _compile(graph_module, example_inputs, options, passing)
     assert options.cache_dir is not None
-    store = ArtifactStore(options.cache_dir)
+    store = _store(options)
     key = program_key(graph_module, example_inputs, options)
     env = graph_module.meta.get(SHAPE_ENV_KEY)
     with span("cache", what="program", key=key) as event:
@@ -119,6 +119,14 @@ def _load_or_compile(
         guards = () if env is None else tuple(env.guards[known:])
         store_program(key, StoredProgram(made.plan, made.forward, made.backward, guards), store)
     return made
+
+
+def _store(options: Options) -> ArtifactStore:
+    if options.remote_cache is None:
+        return ArtifactStore(options.cache_dir)
+    from fxstack.cache.moving import opened_store  # file systems that few programs need
+
+    return opened_store(options)
 
 
 def _compile(

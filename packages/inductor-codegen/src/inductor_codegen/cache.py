@@ -72,16 +72,57 @@ Create: TypeAlias = Callable[[Folder], tuple[Any, Mapping[str, bytes]]]
 """Makes an entry's metadata and files, in a scratch folder."""
 
 
-class ArtifactStore:
-    """A folder of artifacts. Safe to use from several threads and processes at once."""
+Beyond: TypeAlias = Callable[[str], "tuple[Any, Mapping[str, bytes]] | None"]
+"""Finds an entry's metadata and files somewhere else; None where there is none. Does not raise."""
 
-    def __init__(self, folder: Path | None = None, *, max_bytes: int = DEFAULT_MAX_BYTES) -> None:
+
+class ArtifactStore:
+    """A folder of artifacts. Safe to use from several threads and processes at once. ``beyond`` is asked once for each
+    entry that is not there, which is kept then."""
+
+    def __init__(
+        self,
+        folder: Path | None = None,
+        *,
+        max_bytes: int = DEFAULT_MAX_BYTES,
+        beyond: Beyond | None = None,
+    ) -> None:
         self.folder = default_folder() if folder is None else folder
         self.max_bytes = max_bytes
         self._written = 0
+        self._beyond = beyond
+        self._asked: set[str] = set()
 
     def get(self, key: str) -> Artifact | None:
         """The entry under ``key``, or None. A damaged entry is logged and removed, and counts as none."""
+        found = self._local(key)
+        if found is not None or self._beyond is None or key in self._asked:
+            return found
+        self._asked.add(key)
+        entry = self._beyond(key)
+        if entry is None:
+            return None
+        try:
+            return self.put(key, *entry)
+        except OSError as error:
+            _warn_once(f"the cache folder {self.folder} cannot be used ({_reason(error)}); nothing is kept")
+            return None
+
+    def content(self, key: str) -> tuple[Any, dict[str, bytes]] | None:
+        """The metadata and files of a whole entry of this folder, or None. Does not count as a use."""
+        try:
+            with (
+                open_folder(self.folder) as top,
+                top.folder(_shelf(key)) as shelf,
+                shelf.folder(key) as entry,
+            ):
+                found = _check(key, entry, entry.read(_ENTRY))
+                files = {name: entry.read(name) for name in found.files}
+                return (found.metadata, files) if _check(key, entry, entry.read(_ENTRY)) else None
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    def _local(self, key: str) -> Artifact | None:
         name, path = _shelf(key), self._path(key)
         try:
             with open_folder(self.folder) as top, top.folder(name) as shelf, shelf.folder(key) as entry:

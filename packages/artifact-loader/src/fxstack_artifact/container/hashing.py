@@ -1,10 +1,11 @@
-"""SHA-256 of contents, in pieces, so that several processors can check a large one."""
+"""BLAKE3 of contents, in pieces, so that several processors can check a large one."""
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Sequence
+
+from fxstack_artifact import _native
 
 PIECE = 8 << 20
 """Bytes of a piece; part of the format."""
@@ -12,8 +13,8 @@ _WORTH_THREADS = 4 * PIECE
 
 
 def digest(data: bytes | memoryview) -> str:
-    """SHA-256 in hexadecimal digits."""
-    return hashlib.sha256(data).hexdigest()
+    """BLAKE3 in hexadecimal digits."""
+    return _native.digest(data)
 
 
 def digests(data: bytes | memoryview) -> list[str]:

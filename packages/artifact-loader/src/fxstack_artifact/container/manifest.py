@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from fxstack_artifact.errors import ArtifactError, damaged
 
 FORMAT = "fxstack artifact"
-VERSION = (1, 0)
+VERSION = (2, 0)
 """Of the format that is described here. A file of the same major version and no later minor one is read."""
 NAME = "manifest.json"
 
@@ -20,7 +20,7 @@ class Content(NamedTuple):
     """Size and digests of the pieces of one entry."""
 
     size: int
-    sha256: tuple[str, ...]
+    digests: tuple[str, ...]
 
 
 class Manifest(NamedTuple):
@@ -34,33 +34,35 @@ class Manifest(NamedTuple):
     targets: tuple[str, ...]
     contents: Mapping[str, Content]
     version: tuple[int, int] = VERSION
+    format: str = FORMAT
 
     def to_bytes(self) -> bytes:
         """The entry's content: JSON in one form."""
         data = {
-            "format": FORMAT,
+            "format": self.format,
             "version": list(self.version),
             "made_by": dict(self.made_by),
             "requires": {"entry_abi": self.entry_abi, "torch": self.torch, "system": self.system},
             "targets": list(self.targets),
             "contents": {
-                name: {"size": content.size, "sha256": list(content.sha256)}
+                name: {"size": content.size, "blake3": list(content.digests)}
                 for name, content in self.contents.items()
             },
         }
         return json.dumps(data, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
 
 
-def read_manifest(content: bytes) -> Manifest:
-    """What ``to_bytes`` made. ArtifactError FXA101, FXA102, or FXA104 for another version of the format."""
+def read_manifest(content: bytes, format: str = FORMAT) -> Manifest:
+    """What ``to_bytes`` made. ArtifactError FXA101 for a file of another kind than ``format``, FXA102, or FXA104 for
+    another version."""
     try:
         data = json.loads(content)
-        if data["format"] != FORMAT:
-            raise ArtifactError("FXA101", f"this is no {FORMAT}")
+        if data["format"] != format:
+            raise ArtifactError("FXA101", f"this is no {format}")
         version = _checked(data["version"])
         requires = data["requires"]
         contents = {
-            str(name): Content(int(item["size"]), tuple(map(str, item["sha256"])))
+            str(name): Content(int(item["size"]), tuple(map(str, item["blake3"])))
             for name, item in data["contents"].items()
         }
         return Manifest(
@@ -71,6 +73,7 @@ def read_manifest(content: bytes) -> Manifest:
             tuple(map(str, data["targets"])),
             contents,
             version,
+            format,
         )
     except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
         raise damaged(f"the manifest cannot be read ({error!r})") from error

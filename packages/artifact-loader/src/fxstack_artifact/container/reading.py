@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from fxstack_artifact.container import signing
 from fxstack_artifact.container.hashing import digest, fits
 from fxstack_artifact.container.layout import (
     END_LENGTH,
@@ -17,7 +18,7 @@ from fxstack_artifact.container.layout import (
     local_header,
     tail,
 )
-from fxstack_artifact.container.manifest import NAME, Manifest, read_manifest
+from fxstack_artifact.container.manifest import FORMAT, NAME, Manifest, read_manifest
 from fxstack_artifact.errors import ArtifactError, damaged
 
 
@@ -39,9 +40,21 @@ class Archive(NamedTuple):
             data: bytes | memoryview = self._view(name)
             if wanted(name):
                 data = copies[name] = bytes(data)
-            if not fits(data, stated.sha256):
-                raise ArtifactError("FXA103", f"{name} in the artifact was changed", "copy or make it again")
+            if not fits(data, stated.digests):
+                raise ArtifactError("FXA103", f"{name} in the file was changed", "copy or make it again")
         return copies
+
+    def check_signature(self, keys: signing.KeyFiles) -> str:
+        """The key of those in the files ``keys`` that signed it. ArtifactError FXA111 to FXA114 if none did."""
+        return signing.check_signature(self.manifest_bytes(), self.signature(), keys)
+
+    def manifest_bytes(self) -> bytes:
+        """The manifest as it is in the file."""
+        return bytes(self._view(NAME))
+
+    def signature(self) -> bytes | None:
+        """The content of the signature's entry, if there is one."""
+        return bytes(self._view(signing.NAME)) if signing.NAME in self.entries else None
 
     def place(self, name: str) -> tuple[int, int]:
         """Where a content begins in ``buffer``, and its size. ArtifactError FXA102 if there is none."""
@@ -55,35 +68,41 @@ class Archive(NamedTuple):
         return memoryview(self.buffer)[entry.start : entry.start + entry.size]
 
 
-def open_archive(path: str | os.PathLike[str], *, copy: bool = False) -> Archive:
-    """The file at ``path``, mapped privately or, with ``copy``, read.
+def open_archive(path: str | os.PathLike[str], *, copy: bool = False, format: str = FORMAT) -> Archive:
+    """The sealed file at ``path``, mapped privately or, with ``copy``, read.
 
     OSError if it cannot be opened; ArtifactError FXA101 for another file, FXA102 for a damaged or cut one, FXA103 for a
     changed manifest, FXA104 for another version of the format. No content is checked yet but the manifest.
     """
     place = Path(path)
-    buffer = _buffer(place, copy)
+    return archive_of(_buffer(place, copy), place, format=format)
+
+
+def archive_of(buffer: mmap.mmap | bytearray, place: Path, *, format: str = FORMAT) -> Archive:
+    """As ``open_archive``, for the content of a file that ``place`` names in errors."""
     view = memoryview(buffer)
     if bytes(view[:4]) != b"PK\3\4":
-        raise ArtifactError("FXA101", f"{place} is no artifact of fxstack")
+        raise ArtifactError("FXA101", f"{place} is no {format}")
     try:
         entries, stated = directory(view)
     except (struct.error, UnicodeDecodeError, ValueError) as error:
         reason = error if type(error) is ValueError else "its directory is broken"
         raise damaged(f"{place} was cut off or changed ({reason})") from error
     if not entries or entries[0].name != NAME:
-        raise ArtifactError("FXA101", f"{place} is a zip file and no artifact of fxstack")
+        raise ArtifactError("FXA101", f"{place} is a zip file and no {format}")
     _check_layout(view, entries, stated)
-    first = entries[0]
-    content = bytes(view[first.start : first.start + first.size])
-    if digest(content) != stated:
-        raise ArtifactError("FXA103", "the manifest of the artifact was changed", "copy or make it again")
-    manifest = read_manifest(content)
     found = {entry.name: entry for entry in entries}
-    sizes = {name: entry.size for name, entry in found.items() if name != NAME}
+    archive = Archive(place, buffer, None, found)  # type: ignore[arg-type]
+    if signing.NAME in found and entries[-1].name != signing.NAME:
+        raise damaged("its signature is not at its end")
+    content = archive.manifest_bytes()
+    if digest(content + (archive.signature() or b"")) != stated:
+        raise ArtifactError("FXA103", "the manifest of the file was changed", "copy or make it again")
+    manifest = read_manifest(content, format)
+    sizes = {name: entry.size for name, entry in found.items() if name not in (NAME, signing.NAME)}
     if sizes != {name: content.size for name, content in manifest.contents.items()}:
         raise damaged("its manifest lists other contents than it has")
-    return Archive(place, buffer, manifest, found)
+    return archive._replace(manifest=manifest)
 
 
 def _buffer(place: Path, copy: bool) -> mmap.mmap | bytearray:

@@ -40,6 +40,7 @@ def aot_compile(
     training: bool = False,
     target: str | Sequence[str] | None = None,
     weights: Literal["inside", "outside"] = "inside",
+    sign_with: str | os.PathLike[str] | None = None,
     options: Options | Mapping[str, Any] | None = None,
 ) -> Path:
     """Compile ``model`` for arguments like these and write an artifact to ``path``, which is returned.
@@ -50,6 +51,7 @@ def aot_compile(
     ``target``: one of ``x86-64-v2``, ``-v3``, ``-v4`` or several, of which the best is chosen when the file is loaded;
     None: this processor's. ``weights``: whether the model's parameters and buffers are in the file, or are passed to
     ``fxstack.load``, which runs it (``load(path, weights=...)``: a state dict, or a safetensors file beside it).
+    ``sign_with``: a file with a private key, with which the artifact is signed (``fxstack.make_key``).
 
     ExportError (FXS5xx) if it cannot be exported; MissingCompilerError IND111 and CompilationError (IND11x) if it
     cannot be compiled; OSError if the file cannot be written.
@@ -74,7 +76,7 @@ def aot_compile(
     text = json.dumps(program, separators=(",", ":"), allow_nan=False).encode()
     stored = {WEIGHTS: safetensors.torch.save(held.stored)} if held.stored else {}
     place = Path(path)
-    write_archive(place, {PROGRAM: text, **contents, **stored}, targets)
+    write_archive(place, {PROGRAM: text, **contents, **stored}, targets, sign_with)
     return place
 
 

@@ -21,9 +21,11 @@ COMMANDS = {
     "explain": "fxstack.cli.observe:explain",
     "inspect": "fxstack.cli.artifacts:inspect",
     "minify": "fxstack.cli.minify:minify",
+    "new-key": "fxstack.cli.artifacts:new_key",
     "ops": "fxstack.cli.listings:ops",
     "report": "fxstack.cli.observe:report",
     "run": "fxstack.cli.observe:run",
+    "sign": "fxstack.cli.artifacts:sign",
 }
 """Each command's module and name there, loaded when it is used."""
 GROUP = "fxstack.commands"

@@ -1,4 +1,5 @@
-"""``fxstack compile`` and ``fxstack inspect``: a program becomes a file that runs elsewhere; what is in such a file."""
+"""``fxstack compile``, ``inspect``, ``sign``, ``new-key``: a program becomes a file that runs elsewhere; what is in
+such a file, and who made it."""
 
 from __future__ import annotations
 
@@ -12,8 +13,11 @@ from fx_interface.errors import StackError
 from fxstack.artifacts.compiling import TARGETS, aot_compile
 from fxstack.cli.output import as_json, say_json
 from fxstack.cli.programs import made_program
-from fxstack_artifact import ArtifactError
+from fxstack_artifact import ArtifactError, make_key
 from fxstack_artifact import inspect as inspected
+from fxstack_artifact import sign as signed
+
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 @click.command()
@@ -32,8 +36,18 @@ from fxstack_artifact import inspect as inspected
     type=click.Choice(TARGETS),
     help="may be repeated; this processor if not given",
 )
+@click.option("--training", is_flag=True, help="with the backward, for what requires grad")
+@click.option("--sign-with", type=_FILE, help="a file with a private key to sign with")
 @as_json
-def compile(file: str, output: Path | None, name: str, targets: Sequence[str], as_json: bool) -> int:
+def compile(
+    file: str,
+    output: Path | None,
+    name: str,
+    targets: Sequence[str],
+    training: bool,
+    sign_with: Path | None,
+    as_json: bool,
+) -> int:
     """Compile what the function make() of FILE returns, (callable, arguments), to an artifact that fxstack.load runs.
 
     Exit status: 0, or 1 if it cannot be compiled.
@@ -43,8 +57,16 @@ def compile(file: str, output: Path | None, name: str, targets: Sequence[str], a
     place = Path(file).with_suffix(".fxa") if output is None else output
     click.echo("compiling ...", err=True)
     try:
-        written = aot_compile(function, positional, keywords, path=place, target=list(targets) or None)
-    except (StackError, OSError) as error:
+        written = aot_compile(
+            function,
+            positional,
+            keywords,
+            path=place,
+            training=training,
+            target=list(targets) or None,
+            sign_with=sign_with,
+        )
+    except (ArtifactError, StackError, OSError) as error:
         raise click.ClickException(str(error)) from error
     size = written.stat().st_size
     if as_json:
@@ -55,15 +77,16 @@ def compile(file: str, output: Path | None, name: str, targets: Sequence[str], a
 
 
 @click.command()
-@click.argument("artifact", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("artifact", type=_FILE)
+@click.option("--signed-by", multiple=True, type=_FILE, help="demand a signature of one of these public keys")
 @as_json
-def inspect(artifact: Path, as_json: bool) -> int:
+def inspect(artifact: Path, signed_by: Sequence[Path], as_json: bool) -> int:
     """Check ARTIFACT and say what is in it; nothing of it is loaded or run.
 
     Exit status: 0, or 1 if it is refused.
     """
     try:
-        found = inspected(artifact)
+        found = inspected(artifact, signed_by=list(signed_by) or None)
     except (ArtifactError, OSError) as error:
         raise click.ClickException(str(error)) from error
     if as_json:
@@ -72,6 +95,8 @@ def inspect(artifact: Path, as_json: bool) -> int:
     requires = ", ".join(f"{name} {value}" for name, value in found["requires"].items())
     size = sum(found["contents"].values())
     click.echo(f"{artifact}: {size:,} bytes for {', '.join(found['targets'])}; requires {requires}")
+    if found["signed_by"] is not None:
+        click.echo(f"signed by {found['signed_by']}" + ("" if signed_by else " (not checked: --signed-by)"))
     for name, entry in found["entry_points"].items():
         click.echo(f"{name}: {entry['kind']}")
         for key in ("parameters", "inputs", "symbols", "relations", "written", "operators_through_python"):
@@ -79,6 +104,46 @@ def inspect(artifact: Path, as_json: bool) -> int:
                 click.echo(f"  {key.replace('_', ' ')}")
                 click.echo("\n".join(f"    {line}" for line in _lines(entry[key])))
     click.echo(f"{len(found['constants'])} constants")
+    return 0
+
+
+@click.command()
+@click.argument("artifact", type=_FILE)
+@click.option("--key", required=True, type=_FILE, help="a file with a private key")
+@as_json
+def sign(artifact: Path, key: Path, as_json: bool) -> int:
+    """Sign ARTIFACT, which fxstack.load(..., signed_by=PUBLIC_KEY) then demands.
+
+    Exit status: 0, or 1 if it is refused or there is no key.
+    """
+    try:
+        signed(artifact, key)
+        public = inspected(artifact)["signed_by"]
+    except (ArtifactError, OSError) as error:
+        raise click.ClickException(str(error)) from error
+    if as_json:
+        say_json({"artifact": str(artifact), "signed_by": public})
+    else:
+        click.echo(f"{artifact}: signed by {public}")
+    return 0
+
+
+@click.command("new-key")
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@as_json
+def new_key(file: Path, as_json: bool) -> int:
+    """Write a new private key to FILE and its public key to FILE.pub, to sign artifacts and caches with.
+
+    Exit status: 0, or 1 if they cannot be written.
+    """
+    try:
+        public = make_key(file)
+    except (ArtifactError, OSError) as error:
+        raise click.ClickException(str(error)) from error
+    if as_json:
+        say_json({"private": str(file), "public": str(public)})
+    else:
+        click.echo(f"{file}: keep it to yourself\n{public}: give it to those who load what you sign")
     return 0
 
 

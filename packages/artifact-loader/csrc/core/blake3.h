@@ -1,0 +1,14 @@
+/* BLAKE3 (J. O'Connor, J.-P. Aumasson, S. Neves, Z. Wilcox-O'Hearn, 2020), without keys: the hash of a content. */
+#ifndef FXA_BLAKE3_H
+#define FXA_BLAKE3_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { FXA_DIGEST_BYTES = 32 };
+
+/* False without memory for one word in 32 bytes of the content. */
+bool fxa_blake3(const void *content, size_t size, uint8_t digest[FXA_DIGEST_BYTES]);
+
+#endif

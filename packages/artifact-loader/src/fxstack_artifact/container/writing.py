@@ -1,0 +1,100 @@
+"""Writing a sealed file: contents one after the other, at once in the place of whatever was there."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import zlib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import BinaryIO
+
+from fxstack_artifact.container import signing
+from fxstack_artifact.container.hashing import digest
+from fxstack_artifact.container.layout import LARGEST_NARROW, Entry, local_header, tail
+from fxstack_artifact.container.manifest import NAME, Manifest
+from fxstack_artifact.container.reading import open_archive
+
+_CHUNK = 16 << 20
+
+
+def write_sealed(
+    path: Path,
+    manifest: Manifest,
+    contents: Mapping[str, bytes | memoryview],
+    sign_with: str | os.PathLike[str] | None = None,
+) -> None:
+    """The file with these contents: a reader sees the old file or the new one.
+
+    ``sign_with``: a file with a private key. OSError if it cannot be written; ArtifactError FXA114 without a key.
+    """
+    first = manifest.to_bytes()
+    everything = {NAME: first, **contents}
+    signature = b"" if sign_with is None else signing.signature_of(first, sign_with)
+    if signature:
+        everything[signing.NAME] = signature
+    wide = sum(map(len, everything.values())) > LARGEST_NARROW
+
+    def write(file: BinaryIO) -> None:
+        entries: list[Entry] = []
+        for name, data in everything.items():
+            entries.append(Entry(name, len(data), zlib.crc32(data), file.tell(), wide))
+            file.write(local_header(entries[-1]))
+            file.write(data)
+        file.write(tail(entries, file.tell(), digest(first + signature)))
+
+    _replace(path, write)
+
+
+def sign(path: str | os.PathLike[str], key: str | os.PathLike[str], *, format: str | None = None) -> None:
+    """Sign the artifact at ``path`` with the private key in the file ``key``; another signature is replaced.
+
+    ArtifactError FXA1xx if the file is refused: what is signed was whole. FXA114 without a key.
+    """
+    archive = open_archive(path) if format is None else open_archive(path, format=format)
+    archive.contents()
+    entries = [entry for name, entry in archive.entries.items() if name != signing.NAME]
+    first = archive.manifest_bytes()
+    signature = signing.signature_of(first, key)
+    end = entries[-1].start + entries[-1].size
+    added = Entry(signing.NAME, len(signature), zlib.crc32(signature), end, entries[0].wide)
+
+    def write(file: BinaryIO) -> None:
+        with open(path, "rb") as old:
+            _copy(old, file, end)
+        file.write(local_header(added))
+        file.write(signature)
+        file.write(tail([*entries, added], file.tell(), digest(first + signature)))
+
+    _replace(Path(path), write)
+
+
+def _copy(source: BinaryIO, target: BinaryIO, size: int) -> None:
+    while size:
+        data = source.read(min(size, _CHUNK))
+        if not data:
+            raise OSError("the file became shorter while it was read")
+        target.write(data)
+        size -= len(data)
+
+
+def _replace(path: Path, write: Callable[[BinaryIO], None]) -> None:
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with open(handle, "wb") as file:
+            write(file)
+        if path.exists():
+            shutil.copymode(path, name)
+        else:
+            os.chmod(name, 0o666 & ~_umask())
+        os.replace(name, path)
+    except BaseException:
+        os.unlink(name)
+        raise
+
+
+def _umask() -> int:
+    current = os.umask(0)
+    os.umask(current)
+    return current
