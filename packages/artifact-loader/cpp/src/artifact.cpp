@@ -187,7 +187,7 @@ Handle constant(const Json &item, const std::map<std::string, Stored> &stored, F
 void leaf_names(const Json &node, const std::string &name, std::vector<std::string> &names) {
     if (node.members.size() != 1) throw unreadable("a structure");
     const auto &[kind, content] = node.members[0];
-    if (kind == "leaf") {
+    if (kind == "leaf" || kind == "number") {
         names.push_back(name);
     } else if (kind == "tuple" || kind == "list") {
         for (size_t i = 0; i < content.list().size(); i++) leaf_names(content.items[i], name + "[" + std::to_string(i) + "]", names);

@@ -37,7 +37,7 @@ with (
 
 if TYPE_CHECKING:
     from fxstack.artifacts.compiling import aot_compile
-    from fxstack.artifacts.dynamic_shapes import Dim
+    from fxstack.artifacts.dynamic_shapes import Dim, Number
     from fxstack.artifacts.errors import ExportError
     from fxstack.artifacts.exporting import Exported, export
     from fxstack.checking import CheckWarning
@@ -60,7 +60,7 @@ else:
             "fxstack.verification": ("Verification",),
             "fxstack.verifying": ("verify",),
             "fxstack.artifacts.compiling": ("aot_compile",),
-            "fxstack.artifacts.dynamic_shapes": ("Dim",),
+            "fxstack.artifacts.dynamic_shapes": ("Dim", "Number"),
             "fxstack.artifacts.errors": ("ExportError",),
             "fxstack.artifacts.exporting": ("Exported", "export"),
             "fxstack_artifact": ("ArtifactError", "inspect", "load", "make_key", "sign"),
@@ -81,6 +81,7 @@ __all__ = [
     "Explanation",
     "ExportError",
     "Exported",
+    "Number",
     "OptimizedModule",
     "OptionWarning",
     "Options",

@@ -70,6 +70,45 @@ def test_numbers_in_tensors_are_computed_with(tmp_path: Path) -> None:
 Pair = namedtuple("Pair", "left right")
 
 
+def test_numbers_vary(tmp_path: Path) -> None:
+    def f(x: torch.Tensor, scale: float = 1.0, n: int = 3, *, power: float) -> torch.Tensor:
+        y = x * (1 - 0.1 * scale / 20) + n // 2
+        return y**2 * power
+
+    path = fxstack.aot_compile(
+        f,
+        (X, 2.0),
+        {"power": 3.0},
+        path=tmp_path / "f.fxa",
+        dynamic_shapes={"x": {0: "batch"}, "scale": fxstack.Number(), "power": fxstack.Number()},
+    )
+    loaded = fxstack.load(path)
+    for scale, power in ((2.0, 3.0), (0.5, 1e-3), (-3.7, float("inf")), (0.0, 1e10)):
+        torch.testing.assert_close(loaded(X[:2], scale, power=power), f(X[:2], scale, power=power))
+    for args, code in (((X, 2), "FXA302"), ((X, True), "FXA302"), ((X,), "FXA301"), ((X, 2.0, 4), "FXA311")):
+        with pytest.raises(ContractError, match=code):
+            loaded(*args, power=1.0)
+    with pytest.raises(fxstack.ExportError, match="FXS507"):
+        fxstack.export(f, (X,), {"power": 3.0}, dynamic_shapes={"x": fxstack.Number()})
+
+    def g(x: torch.Tensor, n: int) -> torch.Tensor:
+        return x * n
+
+    loaded = fxstack.load(
+        fxstack.aot_compile(g, (X, 5), path=tmp_path / "g.fxa", dynamic_shapes={"n": fxstack.Number()})
+    )
+    for n in (5, 0, 1, -7, 2**40):
+        assert torch.equal(loaded(X, n), g(X, n))
+    with pytest.raises(ContractError, match=r"FXA302.*64 bits"):
+        loaded(X, 2**64)
+
+    def chosen(x: torch.Tensor, n: int) -> torch.Tensor:
+        return x if n > 2 else x + 1
+
+    with pytest.raises(fxstack.ExportError, match=r"FXS50[15]"):
+        fxstack.export(chosen, (X, 5), dynamic_shapes={"n": fxstack.Number()})
+
+
 class Buffers(nn.Module):
     """Results of every kind, a buffer that is written, a weight seen by other strides, and two equal ones."""
 

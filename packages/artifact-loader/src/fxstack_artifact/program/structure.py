@@ -1,8 +1,9 @@
 """Containers around tensors and constants, as JSON: how arguments are taken apart and results put together.
 
     node := {"leaf": n} | {"const": value} | {"tuple": [node...]} | {"list": [node...]} | {"dict": [[key, node]...]}
-          | {"record": [type name, [[field, node]...]]}
+          | {"record": [type name, [[field, node]...]]} | {"number": "float" | "int"}
 
+A number of the arguments that may vary becomes a leaf that is a tensor without dimensions.
 A record is a named tuple, a data class or a mapping with attributes, such as the outputs of transformers' models. No
 class is looked up by its name: a result is a ``Record`` that says what it stands for.
 """
@@ -12,10 +13,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import torch
+
 from fxstack_artifact.errors import ContractError, unreadable
 
 PLAIN = (bool, int, float, str, type(None))
 """Constants that JSON has; a float must be finite."""
+
+NUMBERS = {"float": (float, torch.float64), "int": (int, torch.int64)}
+"""Kinds of numbers that vary, with the dtype of the tensor that stands for one."""
 
 
 class Record(dict[str, Any]):
@@ -57,6 +63,8 @@ def taker(node: Any, name: str) -> Taker:
     match kind:
         case "leaf":
             return lambda value, leaves: leaves.append(value)
+        case "number" if content in NUMBERS:
+            return _number(content, name)
         case "const":
             return _constant(content, name)
         case "tuple" | "list":
@@ -69,6 +77,25 @@ def taker(node: Any, name: str) -> Taker:
                 content[0], [(key, taker(part, f"{name}.{key}")) for key, part in content[1]], name
             )
     raise unreadable(f"{kind!r} is no kind of structure")
+
+
+def _number(kind: str, name: str) -> Taker:
+    """A number that may vary: the leaf is a tensor without dimensions."""
+    type_, dtype = NUMBERS[kind]
+
+    def take(value: Any, leaves: list[Any]) -> None:
+        if type(value) is not type_:
+            raise ContractError(
+                "FXA302", f"{name} is {_short(value)}, the artifact takes a number of type {kind}"
+            )
+        try:
+            leaves.append(torch.tensor(value, dtype=dtype))
+        except (OverflowError, RuntimeError, ValueError) as error:
+            raise ContractError(
+                "FXA302", f"{name} is {_short(value)}, which has more than 64 bits"
+            ) from error
+
+    return take
 
 
 def _constant(wanted: Any, name: str) -> Taker:
@@ -149,7 +176,7 @@ def leaf_names(node: Any, name: str) -> list[str]:
     """What users call the leaves of an argument, in the order in which they are taken."""
     kind, content = _only(node)
     match kind:
-        case "leaf":
+        case "leaf" | "number":
             return [name]
         case "tuple" | "list":
             return [found for i, part in enumerate(content) for found in leaf_names(part, f"{name}[{i}]")]

@@ -45,17 +45,25 @@ class Arguments:
     roots: dict[str, Any] = field(default_factory=dict)
     """Each parameter's value, by the name of an entry point's parameter."""
     training: bool = False
+    varying: frozenset[str] = frozenset()
+    """The parameters whose numbers vary, as far as they are numbers: tensors without dimensions stand for them."""
+    numbers: list[str] = field(default_factory=list)
 
 
 def bind(
-    model: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], *, training: bool = False
+    model: Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    *,
+    training: bool = False,
+    varying: frozenset[str] = frozenset(),
 ) -> Arguments:
     """The call ``model(*args, **kwargs)``. ExportError FXS502 for an argument that no contract can describe; TypeError
     where the arguments do not fit the model's signature. ``training``: copies require grad where the arguments do."""
     called = model.forward if isinstance(model, nn.Module) else model
     signature = inspect.signature(called)
     bound = signature.bind(*args, **kwargs)
-    made = Arguments(training=training)
+    made = Arguments(training=training, varying=varying)
     passed: list[Any] = []
     by_position = True
     for name, parameter in signature.parameters.items():
@@ -79,6 +87,22 @@ def bind(
     return made
 
 
+def reading_numbers(model: Callable[..., Any], arguments: Arguments) -> Callable[..., Any]:
+    """``model``, called with tensors in the place of the numbers that vary, which it reads them from."""
+    if not arguments.numbers:
+        return model
+    tensors = {id(arguments.roots[name]) for name in arguments.numbers}
+    places = frozenset(i for i, value in enumerate(arguments.args) if id(value) in tensors)
+    names = frozenset(name for name, value in arguments.kwargs.items() if id(value) in tensors)
+
+    def reading(*args: Any, **kwargs: Any) -> Any:
+        given = [value.item() if i in places else value for i, value in enumerate(args)]
+        named = {name: value.item() if name in names else value for name, value in kwargs.items()}
+        return model(*given, **named)
+
+    return reading
+
+
 def _default(made: Arguments, name: str, parameter: inspect.Parameter, by_position: bool) -> bool:
     """A parameter that was left to its default: it may be passed, if it can be told whether that is the default."""
     value = parameter.default
@@ -91,7 +115,12 @@ def _default(made: Arguments, name: str, parameter: inspect.Parameter, by_positi
 
 
 def _parameter(made: Arguments, name: str, kind: str, value: Any) -> Any:
-    node, copied = _take(made, name, value)
+    if name in made.varying and type(value) in (float, int):
+        dtype = torch.float64 if type(value) is float else torch.int64
+        node, copied = {"number": type(value).__name__}, _tensor(made, name, torch.tensor(value, dtype=dtype))
+        made.numbers.append(name)
+    else:
+        node, copied = _take(made, name, value)
     made.parameters.append(Parameter(name, kind, node))
     made.roots[name] = copied
     return copied

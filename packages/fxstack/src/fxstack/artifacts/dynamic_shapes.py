@@ -1,9 +1,10 @@
 """``dynamic_shapes``: which sizes of the arguments may vary, under which names and between which bounds.
 
-    dynamic_shapes={"x": {0: "batch"}, "mask": {0: "batch", 1: Dim("length", max=512)}}
+    dynamic_shapes={"x": {0: "batch"}, "mask": {0: "batch", 1: Dim("length", max=512)}, "scale": Number()}
 
 Sizes with one name are one number in every call, with the bounds of the ``Dim`` of that name, if there is one. A
-container of tensors has a list, tuple or dict of such descriptions.
+container of tensors has a list, tuple or dict of such descriptions. An argument that is a number is fixed unless a
+``Number`` says otherwise.
 """
 
 from __future__ import annotations
@@ -31,8 +32,20 @@ class Dim:
     max: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Number:
+    """Says of an argument that is a float or an int that it may be another one in each call."""
+
+
 Varying = dict[tuple[int, int], Dim]
 """By leaf and dimension."""
+
+
+def varying_numbers(dynamic_shapes: Any) -> frozenset[str]:
+    """The arguments that are numbers and may vary."""
+    if not isinstance(dynamic_shapes, Mapping):
+        return frozenset()
+    return frozenset(str(name) for name, described in dynamic_shapes.items() if isinstance(described, Number))
 
 
 def varying_sizes(arguments: Arguments, dynamic_shapes: Any) -> Varying:
@@ -49,6 +62,10 @@ def varying_sizes(arguments: Arguments, dynamic_shapes: Any) -> Varying:
     for name, shapes in dynamic_shapes.items():
         if name not in arguments.roots:
             raise _unfit(f"{name} is not an argument; there are {', '.join(arguments.roots)}")
+        if isinstance(shapes, Number):
+            if name not in arguments.numbers:
+                raise _unfit(f"{name} is no float or int that was passed, and cannot vary as a number")
+            continue
         _collect(arguments.roots[name], shapes, str(name), numbers, described)
     bounds: dict[str, Dim] = {}
     for dim in described.values():

@@ -15,8 +15,8 @@ from fx_interface import SHAPE_ENV_KEY, UnsupportedProgramError, print_graph, si
 from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.signature import Signature
 from fx_interface.symbols import ShapeEnv
-from fxstack.artifacts.arguments import Arguments, bind
-from fxstack.artifacts.dynamic_shapes import Varying, mark, varying_sizes
+from fxstack.artifacts.arguments import Arguments, bind, reading_numbers
+from fxstack.artifacts.dynamic_shapes import Varying, mark, varying_numbers, varying_sizes
 from fxstack.artifacts.errors import ExportError
 from fxstack.artifacts.relied_on import check_guards
 from fxstack.compile import original
@@ -74,20 +74,21 @@ def export(
     ``training``: with its backward, for the parameters and arguments that require grad now; otherwise nothing is
     recorded for autograd. The model runs once, on copies of the arguments; buffers that it writes, and the state of
     random numbers, stay as they are. ``dynamic_shapes`` names the sizes that vary (``{"x": {0: "batch"}}``, with
-    ``fxstack.Dim`` for bounds); all others are fixed.
+    ``fxstack.Dim`` for bounds) and with ``fxstack.Number()`` the arguments that are numbers and vary; all others are
+    fixed.
 
     ExportError (FXS5xx) if it is not one graph, which lists every graph break with its line and what to do, or if
     something in it cannot be stated as a contract. What the model raises passes unchanged.
     """
     plain = original(model)
     chosen = Options.make(options)
-    arguments = bind(plain, args, kwargs or {}, training=training)
+    arguments = bind(plain, args, kwargs or {}, training=training, varying=varying_numbers(dynamic_shapes))
     varying = varying_sizes(arguments, dynamic_shapes)
     mark(arguments, varying)
     recording = _Recording(chosen)
     optimizer = dynamo_capture.optimize(recording, dynamic=False, operators=LIBRARY)
     with torch.set_grad_enabled(training), torch.random.fork_rng(devices=[]):
-        result = optimizer(plain)(*arguments.args, **arguments.kwargs)
+        result = optimizer(reading_numbers(plain, arguments))(*arguments.args, **arguments.kwargs)
     replacement = _only(plain, optimizer.report, recording)
     _check_effects(replacement.effects)
     check_guards(replacement.guards)
