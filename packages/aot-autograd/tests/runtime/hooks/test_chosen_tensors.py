@@ -43,6 +43,14 @@ def _result_at_the_root(compiled: Any, x: Any, y: Any, log: list[Any]) -> Any:
     return torch.autograd.grad(a, [x, y], torch.ones(2))
 
 
+def _root_that_leads_nowhere(compiled: Any, x: Any, y: Any, log: list[Any]) -> Any:
+    """Of one result alone the hooks are called, of several those that lead to a chosen tensor."""
+    a, b = _results_hooked(compiled, x, y, log)
+    first = torch.autograd.grad(a, y, torch.ones(2), retain_graph=True, allow_unused=True)
+    log.append("both")
+    return *first, *torch.autograd.grad([a, b], y, [torch.ones(2)] * 2)
+
+
 def _later_result_at_the_root(compiled: Any, x: Any, y: Any, log: list[Any]) -> Any:
     loss, logits = compiled(_linked)(x, y)
     for tensor in (loss, logits):

@@ -109,19 +109,9 @@ def _engine_runs(node: Any) -> bool:
         if leaves:
             return id(node.variable) in leaves
     try:
-        return bool(_will_execute(node)) or _is_only_root(node)
+        return bool(_will_execute(node))
     except RuntimeError:  # a leaf that was chosen
         return True
-
-
-def _is_only_root(node: Any) -> bool:
-    """Whether the backward begins at this node and at no other: the engine does not tell of it that it runs."""
-    call = _call()
-    roots: Sequence[Any] = () if call is None else call.f_locals.get("t_outputs", ())
-    if len(roots) != 1:
-        return False
-    edge = edge_of(roots[0]) if isinstance(roots[0], torch.Tensor) else roots[0]
-    return edge is not None and edge.node is node
 
 
 def _known_of_this_backward() -> _Known:
@@ -243,9 +233,20 @@ def _leads(edges: Mapping[int, Edge], index: int) -> bool:
 
 
 def is_reached_at(node: weakref.ref[Any], place: int) -> bool:
-    """Whether eager reaches this output of a node, or of one around it, in the backward that runs."""
+    """Whether eager reaches this output of a node, or of one around it, in the backward that runs: also one that leads
+    to nothing, if the backward begins there alone."""
     chosen = _chosen()
     if not chosen:
         return True
     alive = node()
-    return alive is None or leads_on(alive, place) or _is_among(chosen, alive, place)
+    return alive is None or _is_only_root(alive) or leads_on(alive, place) or _is_among(chosen, alive, place)
+
+
+def _is_only_root(node: Any) -> bool:
+    """Whether the backward begins at this node and at no other."""
+    call = _call()
+    roots: Sequence[Any] = () if call is None else call.f_locals.get("t_outputs", ())
+    if len(roots) != 1:
+        return False
+    edge = edge_of(roots[0]) if isinstance(roots[0], torch.Tensor) else roots[0]
+    return edge is not None and edge.node is node
