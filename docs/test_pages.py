@@ -189,3 +189,11 @@ def test_the_index_of_decisions_has_each_once() -> None:
     listed = re.findall(r"^\| \[(\d{4})\]\((\S+)\)", (folder / "README.md").read_text(), re.M)
     assert sorted(name for _, name in listed) == sorted(path.name for path in folder.glob("0*.md"))
     assert all(name.startswith(number) for number, name in listed)
+
+
+@pytest.mark.parametrize("record", sorted((ROOT / "docs" / "decisions").glob("0*.md")), ids=lambda path: path.name[:4])
+def test_a_decision_has_all_its_parts(record: Path) -> None:
+    text = record.read_text()
+    assert text.startswith(f"# {record.name[:4]}: ")
+    parts = re.findall(r"^\*\*(Status|Context|Decision|Consequences|Alternatives)\.\*\*", text, re.M)
+    assert parts[:4] == ["Status", "Context", "Decision", "Consequences"], parts
