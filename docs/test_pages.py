@@ -191,7 +191,9 @@ def test_the_index_of_decisions_has_each_once() -> None:
     assert all(name.startswith(number) for number, name in listed)
 
 
-@pytest.mark.parametrize("record", sorted((ROOT / "docs" / "decisions").glob("0*.md")), ids=lambda path: path.name[:4])
+@pytest.mark.parametrize(
+    "record", sorted((ROOT / "docs" / "decisions").glob("0*.md")), ids=lambda path: path.name[:4]
+)
 def test_a_decision_has_all_its_parts(record: Path) -> None:
     text = record.read_text()
     assert text.startswith(f"# {record.name[:4]}: ")
