@@ -143,6 +143,9 @@ def parsed(page: Path) -> Document:
 def test_blocks_do_what_they_say(page: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     document = parsed(page)
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv(
+        "FXSTACK_CACHE_DIR", str(tmp_path / "cache")
+    )  # what is found does not depend on other pages
     torch.manual_seed(0)
     try:
         for example in document.examples():
