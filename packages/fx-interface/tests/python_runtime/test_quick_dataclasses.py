@@ -117,7 +117,7 @@ QUESTIONS: dict[str, Callable[[type, type], Any]] = {
         dataclasses.is_dataclass(derived(1, needed=0)),
     ),
     "signature": lambda base, derived: inspect.signature(derived),
-    "init": lambda base, derived: sorted(vars(derived)["__init__"].__annotations__.items(), key=str),
+    "init": lambda base, derived: sorted(derived.__init__.__annotations__.items(), key=str),
     "matched": lambda base, derived: vars(derived)["__match_args__"],
     "slots": lambda base, derived: [vars(cls).get("__slots__") for cls in (base, derived)],
     "copied": lambda base, derived: (

@@ -18,3 +18,16 @@ def collector_paused() -> Iterator[None]:
     finally:
         if collecting:
             gc.enable()
+
+
+@contextmanager
+def loading_modules() -> Iterator[None]:
+    """A pause in which modules are loaded. What they make stays, so all of it is old when the pause ends: the next
+    search for young cycles, due at once, would go through every object of every module. (Freezing moves all objects
+    to where no search goes and unfreezing from there to the old ones, without a look at any. What the program has
+    frozen itself would be thawed, so then nothing is moved.)"""
+    with collector_paused():
+        yield
+        if not gc.get_freeze_count():
+            gc.freeze()
+            gc.unfreeze()

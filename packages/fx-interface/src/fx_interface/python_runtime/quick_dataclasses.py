@@ -75,6 +75,23 @@ class _ParametersView(_FieldsView):
         return vars(dataclasses.make_dataclass("Alike", (), **self.parameters))[self.name]
 
 
+class _MethodView:
+    """A method that is made when it is first looked up: of the classes that are loaded few are used in a program."""
+
+    __slots__ = ("arguments", "cls", "make", "name")
+
+    def __init__(self, cls: type, name: str, make: Callable[..., FunctionType], *arguments: Any) -> None:
+        self.cls = cls
+        self.name = name
+        self.make = make
+        self.arguments = arguments
+
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
+        if vars(self.cls).get(self.name) is self:
+            setattr(self.cls, self.name, self.make(self.cls, *self.arguments))
+        return vars(self.cls)[self.name].__get__(instance, owner)
+
+
 def _made(cls: type, *, frozen: bool, slots: bool, eq: bool) -> type:
     fields = _fields_of(cls, frozen)
     if fields is None:
@@ -93,10 +110,10 @@ def _made(cls: type, *, frozen: bool, slots: bool, eq: bool) -> type:
     added["__dataclass_fields__"] = _FieldsView(cls, "__dataclass_fields__")
     added["__dataclass_params__"] = _ParametersView(cls, "__dataclass_params__", parameters)
     if "__init__" not in names:
-        added["__init__"] = _init_of(cls, fields, frozen)
+        added["__init__"] = _MethodView(cls, "__init__", _init_of, fields, frozen)
     if eq:
         compared = tuple([name for name, one in fields.items() if one.compare])
-        added["__eq__"] = _renamed(_eq_code(len(compared)), compared)
+        added["__eq__"] = _MethodView(cls, "__eq__", _eq_of, compared)
         hashed = names.get("__hash__")
         if hashed is None:
             added["__hash__"] = None
@@ -104,7 +121,7 @@ def _made(cls: type, *, frozen: bool, slots: bool, eq: bool) -> type:
                 chosen = [
                     name for name, one in fields.items() if (one.compare if one.hash is None else one.hash)
                 ]
-                added["__hash__"] = _renamed(_hash_code(len(chosen)), tuple(chosen))
+                added["__hash__"] = _MethodView(cls, "__hash__", _hash_of, tuple(chosen))
     if frozen and slots:
         added |= {"__getstate__": _getstate, "__setstate__": _setstate}
     for name, value in added.items():
@@ -237,6 +254,14 @@ def _init_code(kinds: tuple[str, ...], frozen: bool, post_init: bool) -> CodeTyp
     cells += [f"_factory_{i}" for i, kind in numbered if kind.endswith("factory") or kind == "made"]
     cells += [f"_default_{i}" for i, kind in numbered if kind == "constant"]
     return _compiled(f"def __init__({', '.join(parameters)}):\n{text}", cells)
+
+
+def _eq_of(cls: type, compared: tuple[str, ...]) -> FunctionType:
+    return _renamed(_eq_code(len(compared)), compared)
+
+
+def _hash_of(cls: type, chosen: tuple[str, ...]) -> FunctionType:
+    return _renamed(_hash_code(len(chosen)), chosen)
 
 
 @functools.cache

@@ -61,27 +61,49 @@ _INTERFACE: tuple[Callable[..., Any], ...] = (graph.size_min, graph.size_max)
 _BARRED = frozenset({"call", "__call__", "compile", "load", "save", "import_ir_module"})
 
 
+_OTHERS: Mapping[str, Any] = {
+    **{f"builtins.{f.__name__}": f for f in _BUILTINS},
+    **{f"fx_interface.graph.{f.__name__}": f for f in _INTERFACE},
+    **{f"fx_interface.regions.{region.name}": target for target, region in REGIONS.items()},
+    **MODES,
+}
+"""What has its whole name here."""
+
+
+def _is_function(value: Any) -> bool:
+    return callable(value) and not isinstance(value, (type, ModuleType))
+
+
 @cache
 def _functions() -> Mapping[str, Any]:
-    found: dict[str, Any] = {f"builtins.{f.__name__}": f for f in _BUILTINS}
-    found.update({f"fx_interface.graph.{f.__name__}": f for f in _INTERFACE})
-    found.update({f"fx_interface.regions.{region.name}": target for target, region in REGIONS.items()})
-    found.update(MODES)
+    found = dict(_OTHERS)
     for prefix, namespace in _NAMESPACES:
-        for name in sorted(namespace, key=lambda name: (name.startswith("_"), name)):
-            value = namespace[name]
-            full = f"{prefix}.{name}"
-            if callable(value) and not isinstance(value, (type, ModuleType)) and name not in _BARRED:
-                found[full] = value
+        named = {f"{prefix}.{name}": value for name, value in namespace.items() if name not in _BARRED}
+        found |= {name: value for name, value in named.items() if _is_function(value)}
     return found
 
 
 @cache
-def _names_by_identity() -> Mapping[int, str]:
-    names: dict[int, str] = {}
-    for name, function in _functions().items():
-        names.setdefault(id(function), name)
-    return names
+def _names_in(position: int) -> Mapping[int, tuple[str, Any]]:
+    """The objects of a namespace by identity, each with the first of its names: public ones first, by the alphabet."""
+    namespace = _NAMESPACES[position][1]
+    names = sorted(namespace.keys() - _BARRED)
+    ordered = [*[n for n in names if n[:1] != "_"], *[n for n in names if n[:1] == "_"]]
+    ordered.reverse()  # of several entries with one key the last one stays
+    values = [namespace[name] for name in ordered]
+    return dict(zip(map(id, values), zip(ordered, values, strict=True), strict=True))
+
+
+def _name_of(function: Any) -> str | None:
+    for name, other in _OTHERS.items():
+        if other is function:
+            return name
+    if _is_function(function):
+        for position, (prefix, _) in enumerate(_NAMESPACES):
+            found = _names_in(position).get(id(function))
+            if found is not None:
+                return f"{prefix}.{found[0]}"
+    return None
 
 
 @cache
@@ -93,7 +115,7 @@ def target_name(target: Any) -> str:
         return f"prim:{target.name}"
     if isinstance(target, OpOverloadPacket):
         return f"packet:{target._qualified_op_name.replace('::', '.')}"
-    name = _names_by_identity().get(id(target))
+    name = _name_of(target)
     if name is None:
         raise UnsupportedProgramError(
             "FXI302",
