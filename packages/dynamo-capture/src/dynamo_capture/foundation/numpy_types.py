@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 try:
@@ -61,10 +62,6 @@ EFFECTS = _named(_EFFECTS)
 """Functions that change their arguments, or talk to the outside."""
 
 
-GENERATORS: tuple[type, ...] = (numpy.random.RandomState, numpy.random.Generator) if INSTALLED else ()
-"""Generators of random numbers."""
-
-
 def is_pure_function(function: Any) -> bool:
     """Whether a call of a numpy function depends on its arguments only, and changes nothing."""
     if isinstance(function, FUNCTIONS):
@@ -79,6 +76,13 @@ def _is_of_numpy(function: Any) -> bool:
     """Not what ``numpy.frompyfunc`` makes of a function of the program."""
     name = str(getattr(function, "__name__", ""))
     return getattr(numpy, name, None) is function or not isinstance(function, numpy.ufunc)
+
+
+def is_generator_class(cls: type) -> bool:
+    """Whether the objects of a class are generators of random numbers. ``numpy.random`` is large, and is not loaded by
+    asking: as long as nobody has loaded it there is none."""
+    random = sys.modules.get("numpy.random")
+    return random is not None and cls in (random.RandomState, random.Generator)
 
 
 def is_scalar_class(cls: Any) -> bool:

@@ -95,7 +95,7 @@ class Frame:
         self.caught = Handling(0, False, 0)
         self.raised: tuple[tuple[Value, int], ...] = ()
         self.kw_names: tuple[str, ...] = ()
-        self.is_generator = prepared.body.is_generator
+        self.is_generator = prepared.is_generator
         self.callee: Value | None = None
         self.operands: tuple[Value, ...] = ()
         self.made: Value | None = None

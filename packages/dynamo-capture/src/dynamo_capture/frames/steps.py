@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import weakref
+from bisect import bisect_left
 from collections.abc import Callable
 from types import CodeType
 from typing import Any
 
+from dynamo_capture.bytecode.decode import scan
 from dynamo_capture.bytecode.decoded import decoded
-from dynamo_capture.bytecode.instruction import CodeBody
+from dynamo_capture.bytecode.instruction import GENERATOR_FLAGS, CodeBody
+from dynamo_capture.bytecode.tables import decode_exceptions
 from dynamo_capture.foundation.break_kinds import UNSUPPORTED_INSTRUCTION
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.frames.opcode_table import OPCODES
@@ -53,15 +56,24 @@ def _unknown(frame: Any, step: Step) -> Any:
 class PreparedCode:
     """The steps of one code object."""
 
-    __slots__ = ("body", "code", "steps")
+    __slots__ = ("code", "steps")
 
-    def __init__(self, code: CodeType, body: CodeBody, steps: list[Step]) -> None:
+    def __init__(self, code: CodeType, steps: list[Step]) -> None:
         self.code = code
-        self.body = body
         self.steps = steps
 
+    @property
+    def body(self) -> CodeBody:
+        """Its instructions, for those who write code: of most functions only the steps are needed."""
+        return decoded(self.code).body
 
-_PREPARED: dict[int, tuple[weakref.ref[CodeType], CodeBody, list[Step]]] = {}
+    @property
+    def is_generator(self) -> bool:
+        """Whether calling it gives a generator, a coroutine or an asynchronous generator."""
+        return bool(self.code.co_flags & GENERATOR_FLAGS)
+
+
+_PREPARED: dict[int, tuple[weakref.ref[CodeType], list[Step]]] = {}
 """By the identity of a code object: what was made of it, as long as it is alive."""
 
 
@@ -70,34 +82,37 @@ def prepare(code: CodeType) -> PreparedCode:
     key = id(code)
     found = _PREPARED.get(key)
     if found is not None and found[0]() is code:
-        return PreparedCode(code, found[1], found[2])
-    body = decoded(code).body
-    steps = _steps(body)
+        return PreparedCode(code, found[1])
+    steps = _steps(code)
 
     def forget(dead: weakref.ref[CodeType]) -> None:
         known = _PREPARED.get(key)
         if known is not None and known[0] is dead:
             del _PREPARED[key]
 
-    _PREPARED[key] = (weakref.ref(code, forget), body, steps)
-    return PreparedCode(code, body, steps)
+    _PREPARED[key] = (weakref.ref(code, forget), steps)
+    return PreparedCode(code, steps)
 
 
-def _steps(body: CodeBody) -> list[Step]:
-    places = {instruction: index for index, instruction in enumerate(body.instructions)}
-    steps = []
-    for index, instruction in enumerate(body.instructions):
-        argval = instruction.argval
-        if instruction.opname in ("LOAD_CONST", "RETURN_CONST"):
-            argval = Const(argval)
-        line, offset = instruction.position.line, instruction.offset
-        step = Step(instruction.opname, instruction.arg, argval, line, index, offset)
-        step.run = OPCODES.get(instruction.opname, _unknown)
-        if instruction.target is not None:
-            step.target = places[instruction.target]
-        if instruction.handler is not None:
-            step.handler = places[instruction.handler.target]
-            step.depth = instruction.handler.depth
-            step.lasti = instruction.handler.push_lasti
-        steps.append(step)
+def _steps(code: CodeType) -> list[Step]:
+    lines = [position[0] for position in code.co_positions()]
+    at: dict[int, Step] = {}
+    jumps = []
+    for index, (start, opname, arg, argval, target) in enumerate(scan(code)):
+        value = Const(argval) if opname in _CONSTANTS else argval
+        step = at[start] = Step(opname, arg, value, lines[start // 2], index, start)
+        step.run = OPCODES.get(opname, _unknown)
+        if target >= 0:
+            jumps.append((step, target))
+    for step, target in jumps:
+        step.target = at[target].index
+    steps, starts = list(at.values()), list(at)
+    for entry in decode_exceptions(code.co_exceptiontable):
+        handler = at[2 * entry.target].index
+        first, end = bisect_left(starts, 2 * entry.start), bisect_left(starts, 2 * entry.end)
+        for step in steps[first:end]:
+            step.handler, step.depth, step.lasti = handler, entry.depth, entry.push_lasti
     return steps
+
+
+_CONSTANTS = frozenset({"LOAD_CONST", "RETURN_CONST"})

@@ -85,7 +85,7 @@ def _builtin_method(tx: Context, real: Any, source: Source) -> Value:
 
 @wraps(types.MethodType)
 def _method(tx: Context, real: Any, source: Source) -> Value:
-    if type(real.__self__) in numpy_types.GENERATORS:  # ``numpy.random.rand``
+    if numpy_types.is_generator_class(type(real.__self__)):  # ``numpy.random.rand``
         tx.guards.is_object(source, real)
         return BuiltinMethod(tx.wrap(real.__self__, known_object(real.__self__)), real.__name__)
     tx.guards.type_is(source, types.MethodType)

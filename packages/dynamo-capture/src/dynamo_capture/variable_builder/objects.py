@@ -201,6 +201,8 @@ class Wrapping:
         if cls in numpy_types.ARRAYS:
             tx.guards.type_is(source, cls)
             return self.remember(real, ArrayValue(real, source))
+        if numpy_types.is_generator_class(cls):
+            return WRAPPERS[torch.Generator](tx, real, source)
         if issubclass(cls, tuple) and keeps_tuple_methods(cls):
             return self.remember(real, WRAPPERS[tuple](tx, real, source))
         if issubclass(cls, super):
@@ -310,7 +312,7 @@ def by_identity(tx: Context, real: Any, source: Source) -> Value:
     return Const(real, source)
 
 
-@wraps_once(torch.Generator, *numpy_types.GENERATORS)
+@wraps_once(torch.Generator)
 def _dice(tx: Context, real: Any, source: Source) -> Value:
     return DiceValue(real, source)
 

@@ -141,7 +141,7 @@ class Draws:
 
     def methods_of(self, cls: type) -> frozenset[str]:
         """The methods of a generator's class that only draw."""
-        names = _OF_NUMPY if cls in numpy_types.GENERATORS else frozenset()
+        names = _OF_NUMPY if numpy_types.is_generator_class(cls) else frozenset()
         return frozenset(name for name in names if hasattr(cls, name))
 
     def by_method(
