@@ -8,13 +8,11 @@ import fx_interface  # noqa: F401  (first: modules that follow get builtins of t
 # isort: split
 from typing import TYPE_CHECKING
 
-from fx_interface.python_runtime.gc_pause import collector_paused
+from fx_interface.python_runtime.gc_pause import loading_modules
 from fx_interface.python_runtime.lazy_names import lazy_names
 from fxstack.__about__ import __version__
 
-with (
-    collector_paused()
-):  # modules stay: searching torch's objects for cycles while they are loaded frees nothing
+with loading_modules():
     from dynamo_capture import CompiledModule as OptimizedModule  # the name that torch's counterpart has
     from dynamo_capture import (
         allow_in_graph,

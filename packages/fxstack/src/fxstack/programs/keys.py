@@ -10,6 +10,7 @@ import logging
 import os
 from collections.abc import Iterator, Sequence
 from functools import cache
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -152,11 +153,22 @@ def _toolchain() -> str:
     packages = (fx_interface, aot_autograd, primtorch_decomps, inductor_codegen, dynamo_capture)
     folders = [Path(str(package.__file__)).parent for package in packages]
     for folder in (*folders, Path(__file__).parent.parent):
-        for place, _, files in sorted(os.walk(folder)):
-            for name in sorted(files):
-                if name.endswith((".py", ".so")):
-                    parts.append(_file(os.path.join(place, name)))
+        _add_files(os.fspath(folder), parts)
     return content_key(*parts)
+
+
+def _add_files(folder: str, parts: list[str]) -> None:
+    """The files of a folder and of those in it, in an order of their own; links to folders are not followed."""
+    with os.scandir(folder) as found:
+        entries = sorted(found, key=attrgetter("name"))
+    for entry in entries:
+        name = entry.name
+        if name.endswith((".py", ".so")):
+            parts.append(_file(entry.path))
+        elif name != "__pycache__" and entry.is_dir(follow_symlinks=False):
+            parts.append(f"in {name}")
+            _add_files(entry.path, parts)
+            parts.append("out")
 
 
 def _file(path: str) -> str:
