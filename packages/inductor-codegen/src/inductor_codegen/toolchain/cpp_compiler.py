@@ -32,12 +32,16 @@ KERNEL_FLAGS = (
 No contraction: whether a product is rounded must not depend on what stands next to it (gcc's -O1 never does)."""
 _QUICK = ("-fira-region=one", "-fno-tree-dominator-opts")
 """Parts of gcc's -O1 that take a tenth of the time of compiling kernels and make no kernel faster (measured)."""
+_UNCONDITIONAL = ("-fno-tree-sink",)
+"""``x > 0 ? x : wide_expm1(x)`` calls for every x, as it is written: moved into a branch the call keeps the loop from
+being vectorised (elu took 20 times as long)."""
+_OF_GCC = (*_QUICK, *_UNCONDITIONAL)
 ENTRY_FLAGS = ("-O1", "-fopenmp")
 LARGE_ENTRY_FLAGS = ("-O0", "-fopenmp")
 _NATIVE = ("-march=native",) if platform.machine() in ("x86_64", "AMD64") else ("-mcpu=native",)
 _WIDE = "-mprefer-vector-width=512"
 _WITH_WIDE_VECTORS = "x86-64-v4"
-_TARGETS = frozenset((*_NATIVE, _WIDE, *_QUICK))
+_TARGETS = frozenset((*_NATIVE, _WIDE, *_OF_GCC))
 _ANSWER_SECONDS = 30.0
 """How long a compiler may take to say what it is."""
 
@@ -105,7 +109,7 @@ def find_compiler(command: str | None = None, memo: Path | None = None) -> Compi
     """
     words, path = _locate(command)
     status = os.stat(path)
-    stamp = content_key(*words, path, str(status.st_mtime_ns), str(status.st_size), processor())
+    stamp = content_key(*words, path, str(status.st_mtime_ns), str(status.st_size), processor(), *_OF_GCC)
     note = f".compiler-{stamp}.json"
     remembered = None if memo is None else _recall(memo, note)
     if remembered is None:
@@ -146,7 +150,7 @@ def _ask(words: tuple[str, ...]) -> list[str]:
     if "__AVX512F__" in macros:
         target.append(_WIDE)
     if "__GNUC__" in macros and "__clang__" not in macros:
-        target += _QUICK
+        target += _OF_GCC
     return [version.partition("\n")[0], *target]
 
 

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import math
+import platform
+import re
+import subprocess
+
 import pytest
 import torch
 
 from fx_interface.dialects import prims as p
+from inductor_codegen.codegen.cpp.emit import emit_source
 from inductor_codegen.codegen.cpp.text.math_functions import math_functions
 from inductor_codegen.codegen.cpp.text.operations import MATH_FUNCTIONS
 from inductor_codegen.pipeline import plan
 from inductor_codegen.testing import ExampleGraph, Stepper
+from inductor_codegen.toolchain.cpp_compiler import COMMON_FLAGS, KERNEL_FLAGS, find_compiler
 
 VALUES = (0.3, 0.77, -0.41, 1.9, 13.37)
 ROWS = (37, 15, 3)
@@ -45,3 +52,83 @@ def test_only_functions_in_use_are_defined() -> None:
     assert "_ZGVeN16v_wide_logf" in text
     assert "_ZGVeN8vv_wide_pow" in text
     assert "wide_sin" not in text
+
+
+def _bit_patterns(count: int, dtype: torch.dtype, seed: int) -> torch.Tensor:
+    """Numbers of every size, denormal ones, infinities and NaN among them."""
+    random = torch.Generator().manual_seed(seed)
+    integers = torch.int32 if dtype == torch.float32 else torch.int64
+    size = torch.iinfo(integers)
+    drawn = torch.randint(size.min, size.max, (count,), generator=random, dtype=torch.int64)
+    return drawn.to(integers).view(dtype)
+
+
+def _pairs(dtype: torch.dtype) -> tuple[torch.Tensor, torch.Tensor]:
+    limits = torch.finfo(dtype)
+    special = [
+        0.0,
+        1.0,
+        1.5,
+        7.25,
+        2.0**22,
+        2.0**23 - 1,
+        limits.max,
+        limits.smallest_normal / 8,
+        math.inf,
+        math.nan,
+    ]
+    values = torch.tensor([*special, *(-value for value in special)], dtype=dtype)
+    random = torch.Generator().manual_seed(7)
+    whole = torch.randint(-1000, 1000, (997,), generator=random).to(dtype)
+    near = torch.randn(1003, generator=random).to(dtype)
+    left = [values.repeat_interleave(len(values)), _bit_patterns(4001, dtype, 1), whole, near * 2**20]
+    right = [values.repeat(len(values)), _bit_patterns(4001, dtype, 2), whole.flip(0) % 13, near.flip(0)]
+    return torch.cat(left), torch.cat(right)
+
+
+def _fmod(a: float, b: float) -> float:
+    return math.nan if math.isinf(a) or b == 0 else math.fmod(a, b)
+
+
+def _same(got: torch.Tensor, want: torch.Tensor) -> torch.Tensor:
+    return (got.isnan() & want.isnan()) | ((got == want) & (torch.signbit(got) == torch.signbit(want)))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=["float32", "float64"])
+def test_remainders_are_exact(dtype: torch.dtype) -> None:
+    left, right = _pairs(dtype)
+    graph = ExampleGraph()
+    a, b = graph.input(left, "a"), graph.input(right, "b")
+    graphs = [graph.call(getattr(p, name), a, b) for name in ("fmod", "remainder", "floor_div")]
+    cut, down, quotient = Stepper(plan(graph.build(*graphs)), threads=1)(*graph.examples)
+    exact = torch.tensor(
+        [_fmod(x, y) for x, y in zip(left.tolist(), right.tolist(), strict=True)], dtype=dtype
+    )
+    assert _same(cut, exact).all()
+    moved = (exact != 0) & ((right < 0) != (exact < 0))
+    assert _same(down, torch.where(moved, exact + right, exact)).all()
+    eager = torch.floor_divide(left, right)
+    assert _same(quotient, eager).all()
+
+
+def _vectorised(condition: str) -> bool:
+    """Whether a kernel that needs ``expm1`` for some of its numbers calls the function of vectors."""
+    graph = ExampleGraph()
+    x = graph.input(torch.randn(1000), "x")
+    chosen = graph.call(p.where, graph.call(getattr(p, condition), x, 0.0), x, graph.call(p.expm1, x))
+    (kernel,) = plan(graph.build(chosen)).kernels
+    compiler = find_compiler()
+    text = subprocess.run(
+        [*compiler.command, *COMMON_FLAGS, *compiler.target, *KERNEL_FLAGS, "-S", "-o", "-", "-"],
+        input=emit_source([kernel]), capture_output=True, text=True, check=True,
+    ).stdout  # fmt: skip
+    body = text.split(f"\n{kernel.name}:")[1].split(f".size\t{kernel.name},")[0]
+    return re.search(r"call\s+_ZGV[bcde]N(4|8|16)v_\w*expm1f", body) is not None
+
+
+@pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="libmvec is of x86-64")
+@pytest.mark.parametrize("condition", ["gt", "lt"])
+def test_a_function_of_some_numbers_is_one_of_vectors(condition: str) -> None:
+    if not find_compiler().version.startswith("g++"):
+        pytest.skip("other compilers than gcc do not use libmvec")
+    assert _vectorised(condition)

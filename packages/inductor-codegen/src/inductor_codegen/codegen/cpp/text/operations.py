@@ -14,8 +14,8 @@ MATH_FUNCTIONS = frozenset((
 ))  # fmt: skip
 """Primitives that are a function of the C library of the same name."""
 
-VECTOR_FUNCTIONS = MATH_FUNCTIONS - {"lgamma", "fmod"}
-"""Those of them that glibc's libmvec has in vector form (since 2.35)."""
+VECTOR_FUNCTIONS = MATH_FUNCTIONS - {"lgamma"}
+"""Those of them that have a vector form: glibc's libmvec (since 2.35) has it, or ``math_functions.py``."""
 
 WIDE = "wide_"
 """Before the name of such a function: with the same result in every vector (``math_functions.py`` defines it)."""
@@ -41,9 +41,9 @@ _INFIX = {
 _WRAPPING = {"add": "+", "sub": "-", "mul": "*", "neg": "-"}
 _BOOL_INFIX = {"add": "|", "mul": "&", "maximum": "|", "minimum": "&", "sub": "^"}
 _ROUNDING = {"floor": "floor", "ceil": "ceil", "trunc": "trunc", "round": "nearbyint"}
-_PREAMBLE = frozenset(
-    {"sign", "maximum", "minimum", "floor_div", "trunc_div", "fmod", "shift_left", "shift_right"}
-)
+_PREAMBLE = frozenset({"sign", "maximum", "minimum", "trunc_div", "shift_left", "shift_right"})
+_BY_REMAINDER = {"remainder": "floor_remainder", "floor_div": "floor_div_floating"}
+"""What is computed from the remainder towards zero."""
 _LIMITS = {"maximum": "<", "minimum": ">"}
 """Of two equal numbers, zeros of both signs, the second is the result, as of the vector instructions torch uses."""
 _POWERS = {
@@ -121,8 +121,8 @@ def _call(op: str, nodes: tuple[Scalar, ...], args: list[str], compute: torch.dt
         return f"__builtin_{_ROUNDING[op]}{suffix}({one})" if floating else one
     if op in CHECKED_INTEGER and not floating:
         return f"{op}_integer({', '.join(args)}, bad)"
-    if op == "remainder":
-        return f"floor_remainder({', '.join(args)})"
+    if op in _BY_REMAINDER:
+        return f"{_BY_REMAINDER[op]}({', '.join(args)}, {WIDE}fmod{suffix}({', '.join(args)}))"
     if op in _LIMITS and floating and _is_number(nodes[1]):
         return f"{one} {_LIMITS[op]}= {args[1]} ? {args[1]} : {one}"  # a NaN compares false, and stays
     if op in _LIMITS and floating and _is_number(nodes[0]):

@@ -38,7 +38,6 @@ typedef __UINT64_TYPE__ uint64_t;
 _SCALAR_FUNCTIONS = """\
 extern "C" {
 float lgammaf(float) noexcept; double lgamma(double) noexcept;
-float fmodf(float, float) noexcept; double fmod(double, double) noexcept;
 }
 """
 
@@ -56,27 +55,23 @@ template <typename T> INLINE T minimum(T a, T b) { return (a < b || a != a) ? a 
 template <typename T> INLINE T sign(T a) { return (T)((T(0) < a) - (a < T(0))); }
 
 // Division and remainder rounded down, as Python has them; division by an integer zero sets a bit of bad.
-INLINE float floor_remainder(float a, float b) {
-  float r = fmodf(a, b);
-  return (r != 0 && ((b < 0) != (r < 0))) ? r + b : r;
+template <typename T> INLINE T floor_remainder(T a, T b, T m) {
+  return (m != 0 && ((b < 0) != (m < 0))) ? m + b : m;
 }
-INLINE double floor_remainder(double a, double b) {
-  double r = fmod(a, b);
-  return (r != 0 && ((b < 0) != (r < 0))) ? r + b : r;
-}
-INLINE float fmod(float a, float b) { return fmodf(a, b); }
 INLINE float trunc_div(float a, float b) { return __builtin_truncf(a / b); }
 INLINE double trunc_div(double a, double b) { return __builtin_trunc(a / b); }
+INLINE float rounded_down(float q) { return __builtin_floorf(q); }
+INLINE double rounded_down(double q) { return __builtin_floor(q); }
+INLINE float with_sign(float a, float b) { return __builtin_copysignf(a, b); }
+INLINE double with_sign(double a, double b) { return __builtin_copysign(a, b); }
 template <typename T> INLINE T floor_div_floating(T a, T b, T m) {
-  if (b == 0) return a / b;
   T q = (a - m) / b;
-  if (m != 0 && ((b < 0) != (m < 0))) q -= 1;
-  if (q == 0) return __builtin_copysign(T(0), a / b);
-  T f = (T)__builtin_floor((double)q);
-  return (q - f > T(0.5)) ? f + 1 : f;
+  q = m != 0 && ((b < 0) != (m < 0)) ? q - 1 : q;
+  T f = rounded_down(q);
+  f = q - f > T(0.5) ? f + 1 : f;
+  f = q == 0 ? with_sign(T(0), a / b) : f;
+  return b == 0 ? a / b : f;
 }
-INLINE float floor_div(float a, float b) { return floor_div_floating(a, b, fmodf(a, b)); }
-INLINE double floor_div(double a, double b) { return floor_div_floating(a, b, fmod(a, b)); }
 template <typename T> INLINE T divisor_integer(T b, int32_t& bad) {
   if (b == 0) bad |= 2;
   return b == 0 ? T(1) : b;
