@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
-QUICK = ("count_operators", "custom_backend", "own_tables", "static_cache")
+QUICK = ("count_operators", "custom_backend", "own_tables", "serve_artifact", "static_cache")
 ALL = tuple(sorted(path.stem for path in EXAMPLES.glob("*.py")))
 NOTEBOOKS = tuple(sorted(EXAMPLES.glob("*.ipynb")))
 NEEDS = {"resnet_cpp": ("cmake", "c++")}

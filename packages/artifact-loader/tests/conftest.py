@@ -22,6 +22,13 @@ from fxstack_artifact.container.manifest import NAME, Content, Manifest, system,
 
 ENTRY = r"""
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+__attribute__((constructor)) static void tell(void) {
+    const char *path = getenv("FXA_TEST_LOADED");
+    FILE *file = path ? fopen(path, "a") : NULL;
+    if (file) fclose(file);
+}
 typedef void *H;
 static int32_t (*empty)(int64_t, const int64_t *, const int64_t *, int32_t, int32_t, int32_t, H *);
 static int32_t (*data)(H, void **);
@@ -56,6 +63,13 @@ CONTRACT = [
     *(2, 0, 1),  # and gives a tensor and an integer
     *(0, 1),  # nothing is written; one constant
 ]
+
+
+@pytest.fixture
+def loaded_mark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A file that is there once the native object has been loaded."""
+    monkeypatch.setenv("FXA_TEST_LOADED", str(tmp_path / "loaded"))
+    return tmp_path / "loaded"
 
 
 @pytest.fixture(scope="session")

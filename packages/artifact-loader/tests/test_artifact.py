@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import gc
+import hashlib
+import io
 import json
 import os
 import subprocess
 import sys
 import threading
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -151,6 +154,21 @@ def test_requirements_are_checked(make: Any) -> None:
             load(make(**changes))
         assert caught.value.code == code, changes
         assert caught.value.action
+
+
+def test_files_of_version_1_are_told_apart(make: Any) -> None:
+    path = make(version=(1, 0))
+    content = path.read_bytes()
+    manifest = manifest_in(content)
+    path.write_bytes(content[:-64] + hashlib.sha256(manifest).hexdigest().encode())
+    with pytest.raises(ArtifactError, match=r"FXA104.*version 1\.0"):
+        load(path)
+
+
+def manifest_in(content: bytes) -> bytes:
+    """The manifest in a file."""
+    with zipfile.ZipFile(io.BytesIO(content)) as file:
+        return file.read("manifest.json")
 
 
 def test_a_program_that_means_nothing_is_refused(make: Any) -> None:

@@ -81,8 +81,8 @@ def test_nothing_is_loaded_before_the_signature_is_checked(
     assert refused(path, signed_by=keys[1]) == "FXA111"
 
 
-def test_changes_of_a_signed_file(make: Any, keys: tuple[Path, Path]) -> None:
-    """1,000 random changes: each is refused, signature asked for or not."""
+def test_changes_of_a_signed_file(make: Any, keys: tuple[Path, Path], loaded_mark: Path) -> None:
+    """1,000 random changes: each is refused, signature asked for or not, and nothing in it is executed."""
     private, public = keys
     path = make()
     sign(path, private)
@@ -107,3 +107,7 @@ def test_changes_of_a_signed_file(make: Any, keys: tuple[Path, Path]) -> None:
         for arguments in ({}, {"signed_by": public}):
             codes.add(refused(path, **arguments))
     assert codes <= {"FXA101", "FXA102", "FXA103"}
+    assert not loaded_mark.exists()
+    path.write_bytes(good)
+    load(path, signed_by=public)
+    assert loaded_mark.exists()

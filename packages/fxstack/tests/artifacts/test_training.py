@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
+import json
+import random
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +17,9 @@ from torch import nn
 from torch.nn import functional as F
 
 import fxstack
+from fxstack.artifacts.archive import write_archive
 from fxstack_artifact import ArtifactError, ContractError, GradientError
+from fxstack_artifact.container.reading import open_archive
 
 X = torch.randn(5, 8, generator=torch.Generator().manual_seed(0))
 T = torch.tensor([0, 1, 2, 3, 0])
@@ -308,6 +313,44 @@ def test_what_cannot_be_trained_is_told(tmp_path: Path) -> None:
         fxstack.aot_compile(two, [x.detach() for x in arguments()], path=tmp_path / "m.fxa", training=True)
     with pytest.raises(fxstack.ExportError, match="FXS508"):
         fxstack.aot_compile(written, (torch.ones(3), w), path=tmp_path / "m.fxa", training=True)
+
+
+def test_changed_files_are_refused(tmp_path: Path, mutated: Any) -> None:
+    """1,000 random changes of a training artifact."""
+    path = fxstack.aot_compile(two, arguments(), path=tmp_path / "m.fxa", training=True)
+    good, draw = path.read_bytes(), random.Random(1)
+    refused = set()
+    for _ in range(1000):
+        changed = mutated(good, draw)
+        if changed != good:
+            path.write_bytes(changed)
+            with pytest.raises(ArtifactError) as caught:
+                fxstack.load(path)
+            refused.add(caught.value.code)
+    assert refused == {"FXA101", "FXA102", "FXA103"}
+
+
+def test_a_program_that_means_nothing_is_refused(tmp_path: Path) -> None:
+    """Whoever can write hashes can write anything about a backward: an error, and no crash."""
+    path = fxstack.aot_compile(two, arguments(), path=tmp_path / "m.fxa", training=True)
+    archive = open_archive(path, copy=True)
+    contents = archive.contents(lambda name: True)
+    targets = archive.manifest.targets
+    program = json.loads(contents["program.json"])
+    refused = 0
+    for key in program["entry_points"]["forward"]["backward"]:
+        for wrong in (None, -1, "x", [[99]], [{}], [["leaf", 99]], [["graph", 99]], {"objects": {}}):
+            changed = json.loads(contents["program.json"])
+            changed["entry_points"]["forward"]["backward"][key] = wrong
+            write_archive(path, {**contents, "program.json": json.dumps(changed).encode()}, targets)
+            try:
+                loaded = fxstack.load(path)
+            except ArtifactError as error:
+                refused += error.code == "FXA108"
+                continue
+            with contextlib.suppress(LookupError, RuntimeError, TypeError, ValueError):
+                loaded(*arguments())[1].backward()
+    assert refused > 50
 
 
 _FRESH = """

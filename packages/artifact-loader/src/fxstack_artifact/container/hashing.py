@@ -32,3 +32,10 @@ def digests(data: bytes | memoryview) -> list[str]:
 def fits(data: bytes | memoryview, stated: Sequence[str]) -> bool:
     """Whether a content has these digests."""
     return digests(data) == list(stated)
+
+
+def is_of_version_1(manifest: bytes, stated: str) -> bool:
+    """Whether a manifest is whole, in a file of the format's first version, which hashed by SHA-256."""
+    import hashlib  # which files of this version do not need
+
+    return hashlib.sha256(manifest).hexdigest() == stated

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from fxstack_artifact.container import signing
-from fxstack_artifact.container.hashing import digest, fits
+from fxstack_artifact.container.hashing import digest, fits, is_of_version_1
 from fxstack_artifact.container.layout import (
     END_LENGTH,
     Entry,
@@ -97,6 +97,8 @@ def archive_of(buffer: mmap.mmap | bytearray, place: Path, *, format: str = FORM
         raise damaged("its signature is not at its end")
     content = archive.manifest_bytes()
     if digest(content + (archive.signature() or b"")) != stated:
+        if is_of_version_1(content, stated):
+            read_manifest(content, format)  # which tells of the version
         raise ArtifactError("FXA103", "the manifest of the file was changed", "copy or make it again")
     manifest = read_manifest(content, format)
     sizes = {name: entry.size for name, entry in found.items() if name not in (NAME, signing.NAME)}
