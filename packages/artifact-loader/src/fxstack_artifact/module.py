@@ -19,18 +19,22 @@ class WeightsModule(nn.Module):
         super().__init__()
         for item, tensor in zip(described, tensors, strict=True):
             role = item.get("role")
-            if role not in (PARAMETER, BUFFER):
-                continue
-            *path, name = str(item["name"]).split(".")
-            place: nn.Module = self
-            for part in path:  # past add_module(), which refuses names of attributes
-                found = place._modules.setdefault(part, nn.Module())
-                assert found is not None
-                place = found
-            taken = place._parameters if role == PARAMETER else place._buffers
-            if name in taken or name in place._modules:
-                raise unreadable(f"two weights have the name {item['name']}")
-            taken[name] = tensor  # type: ignore[assignment]
+            if role in (PARAMETER, BUFFER):
+                for name in (item["name"], *item.get("aliases", ())):
+                    self._add(str(name), tensor, role == PARAMETER)
+
+    def _add(self, name: str, tensor: torch.Tensor, is_parameter: bool) -> None:
+        *path, last = name.split(".")
+        place: nn.Module = self
+        for part in path:  # past add_module(), which refuses names of attributes
+            found = place._modules.get(part)
+            if found is None:
+                found = place._modules[part] = nn.Module()
+            place = found
+        taken: dict[str, Any] = place._parameters if is_parameter else place._buffers
+        if last in taken or last in place._modules:
+            raise unreadable(f"two weights have the name {name}")
+        taken[last] = tensor
 
     def _apply(self, fn: Callable[[torch.Tensor], torch.Tensor], recurse: bool = True) -> WeightsModule:
         """``to()``, ``half()`` and the like. ArtifactError FXA203 where it would move or convert a tensor, which the

@@ -109,6 +109,17 @@ def test_numbers_vary(tmp_path: Path) -> None:
         fxstack.export(chosen, (X, 5), dynamic_shapes={"n": fxstack.Number()})
 
 
+def test_arguments_behind_one_that_is_left_out(tmp_path: Path) -> None:
+    def f(x: torch.Tensor, a: torch.Tensor | None = None, b: torch.Tensor | None = None) -> torch.Tensor:
+        return x + (10 if a is None else a) + (100 if b is None else 2 * b)
+
+    loaded = fxstack.load(fxstack.aot_compile(f, (X,), {"b": X}, path=tmp_path / "f.fxa"))
+    assert torch.equal(loaded(X, b=X), f(X, b=X))
+    assert torch.equal(loaded(X, None, X), f(X, None, X))
+    with pytest.raises(ContractError, match="FXA311"):
+        loaded(X, X, X)
+
+
 class Buffers(nn.Module):
     """Results of every kind, a buffer that is written, a weight seen by other strides, and two equal ones."""
 
@@ -199,6 +210,26 @@ def test_entry_points_share_weights(tmp_path: Path) -> None:
     assert len(fxstack.inspect(path)["constants"]) == 4
     with pytest.raises(ArtifactError, match="FXA202"):
         loaded(X)
+
+
+def test_entry_points_of_different_models(tmp_path: Path) -> None:
+    class Scaled(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            setattr(self, "0", nn.Parameter(torch.full((4,), 3.0)))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x * getattr(self, "0")
+
+    one, other, scaled = mlp(), nn.Sequential(nn.Linear(8, 4)), Scaled()
+    exports = {"one": fxstack.export(one, (X,)), "other": fxstack.export(other, (X,))}
+    exports["scaled"] = fxstack.export(scaled, (X[:, :4],))
+    loaded = fxstack.load(fxstack.aot_compile(exports, path=tmp_path / "m.fxa"))
+    with torch.no_grad():
+        torch.testing.assert_close(loaded["one"](X), one(X))
+        torch.testing.assert_close(loaded["other"](X), other(X))
+        torch.testing.assert_close(loaded["scaled"](X[:, :4]), scaled(X[:, :4]))
+    assert len(loaded.state_dict()) == 7
 
 
 def test_weights_are_bound_when_it_is_loaded(tmp_path: Path) -> None:

@@ -295,6 +295,30 @@ def test_the_mode_of_the_model_is_the_artifacts(tmp_path: Path) -> None:
     assert both.float() is both
 
 
+def test_shared_parameters_have_all_their_names(tmp_path: Path) -> None:
+    class Tied(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.embedding = nn.Embedding(7, 4)
+            self.head = nn.Linear(4, 7, bias=False)
+            self.head.weight = self.embedding.weight
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.head(self.embedding(x)).logsumexp(-1).sum()
+
+    model, x = Tied(), torch.arange(5)
+    path = fxstack.aot_compile(model, (x,), path=tmp_path / "m.fxa", training=True)
+    loaded = fxstack.load(path)
+    assert set(loaded.state_dict()) == set(model.state_dict())
+    assert len(list(loaded.parameters())) == 1
+    loaded(x).backward()
+    model(x).backward()
+    torch.testing.assert_close(next(loaded.parameters()).grad, model.head.weight.grad)
+    other = torch.randn(7, 4)
+    bound = fxstack.load(path, weights={"head.weight": other})
+    assert bound.state_dict()["embedding.weight"].data_ptr() == other.data_ptr()
+
+
 def test_equal_parameters_are_trained_apart(tmp_path: Path) -> None:
     loaded = fxstack.load(fxstack.aot_compile(classifier(), (X, T), path=tmp_path / "m.fxa", training=True))
     places = [p.data_ptr() for p in loaded.parameters()]

@@ -3,7 +3,7 @@
 A constant is ``{"name", "tensor", "dtype", "sizes", "strides", "role"}``: ``tensor`` names what safetensors holds
 (null: it is bound when the artifact is loaded): as many elements as lie between its first and its last one, seen by
 ``sizes`` and ``strides``. ``role``: what it is of the model, ``parameter``, ``buffer`` or null. A parameter that is
-trained has ``"requires_grad": true``.
+trained has ``"requires_grad": true``; a shared one has its other names as ``"aliases"``.
 """
 
 from __future__ import annotations
@@ -78,10 +78,10 @@ def constants(
     bound: Mapping[str, torch.Tensor],
 ) -> list[torch.Tensor]:
     """The constants of a program, in order: those that are ``bound`` by name, and the others out of the file."""
-    made = [
-        _bound(item, bound[item["name"]]) if item["name"] in bound else _constant(item, stored, buffer)
-        for item in described
-    ]
+    made = []
+    for item in described:
+        given = next((bound[n] for n in (item["name"], *item.get("aliases", ())) if n in bound), None)
+        made.append(_constant(item, stored, buffer) if given is None else _bound(item, given))
     return [_in_role(item, tensor) for item, tensor in zip(described, made, strict=True)]
 
 

@@ -65,7 +65,10 @@ def bind(
     bound = signature.bind(*args, **kwargs)
     made = Arguments(training=training, varying=varying)
     passed: list[Any] = []
-    by_position = True
+    by_position = (
+        True  # in calls of the artifact, which knows the parameters that were left to their defaults
+    )
+    all_given = True  # so far; what comes behind a parameter that was left out is passed by name
     for name, parameter in signature.parameters.items():
         given = bound.arguments.get(name, parameter.empty)
         if parameter.kind is parameter.VAR_POSITIONAL:
@@ -78,11 +81,16 @@ def bind(
                 made.kwargs[key] = _parameter(made, key, KEYWORD, value)
         elif given is parameter.empty:
             by_position = _default(made, name, parameter, by_position) and by_position
+            all_given = False
         elif parameter.kind is parameter.KEYWORD_ONLY or not by_position:
             made.kwargs[name] = _parameter(made, name, KEYWORD, given)
         else:
             kind = POSITIONAL if parameter.kind is parameter.POSITIONAL_ONLY else EITHER
-            passed.append(_parameter(made, name, kind, given))
+            copied = _parameter(made, name, kind, given)
+            if all_given:
+                passed.append(copied)
+            else:
+                made.kwargs[name] = copied
     made.args = tuple(passed)
     return made
 

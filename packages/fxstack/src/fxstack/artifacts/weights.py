@@ -24,9 +24,10 @@ class Weights:
         self.stored: dict[str, torch.Tensor] = {}
         self._numbers: dict[int, int] = {}
         self._held: list[torch.Tensor] = []
+        self._taken: set[str] = set()
         self._by_content: dict[tuple[Any, ...], str] = {}
 
-    def add(self, tensor: torch.Tensor, names: dict[int, str], *, written: bool) -> int:
+    def add(self, tensor: torch.Tensor, names: dict[int, list[str]], *, written: bool) -> int:
         """The number of a constant; ``names`` are those of a model's tensors, by identity. ``written`` ones share their
         memory with nothing."""
         known = self._numbers.get(id(tensor))
@@ -34,7 +35,10 @@ class Weights:
             return known
         number = self._numbers[id(tensor)] = len(self.described)
         self._held.append(tensor)
-        name = self._unique(names.get(id(tensor), f"constant.{number}"))
+        known_as = names.get(id(tensor), [f"constant.{number}"])
+        name = self._unique(known_as[0])
+        aliases = [alias for alias in known_as[1:] if self._is_free(alias)]
+        self._taken.update(aliases)
         flat = _in_memory_order(tensor, name)
         is_left_out = not self._inside and id(tensor) in names
         role = None if id(tensor) not in names else PARAMETER if isinstance(tensor, nn.Parameter) else BUFFER
@@ -48,6 +52,7 @@ class Weights:
                 "sizes": list(tensor.shape),
                 "strides": list(tensor.stride()),
                 "role": role,
+                **({"aliases": aliases} if aliases else {}),
                 **({"requires_grad": True} if self._trained and tensor.requires_grad else {}),
             }
         )
@@ -56,10 +61,17 @@ class Weights:
         return number
 
     def _unique(self, name: str) -> str:
-        taken = {item["name"] for item in self.described}
-        while name in taken:
+        """``name``, or one like it where another model of the artifact has a weight or a module of that name."""
+        while not self._is_free(name):
             name += "_"
+        self._taken.add(name)
         return name
+
+    def _is_free(self, name: str) -> bool:
+        parts = name.split(".")
+        above = {".".join(parts[:length]) for length in range(1, len(parts) + 1)}
+        below = f"{name}."
+        return not above & self._taken and not any(taken.startswith(below) for taken in self._taken)
 
     def _same_content(self, flat: torch.Tensor, name: str) -> str:
         """The name under which the same bytes are stored already, or ``name``."""
@@ -69,13 +81,16 @@ class Weights:
         return self._by_content.setdefault(key, name)
 
 
-def names_of(model: Any) -> dict[int, str]:
-    """The names of a model's parameters and buffers, by identity."""
+def names_of(model: Any) -> dict[int, list[str]]:
+    """The names of a model's parameters and buffers, by identity: those of a shared one are several."""
     if not isinstance(model, nn.Module):
         return {}
-    found: dict[int, str] = {}
-    for name, tensor in (*model.named_parameters(), *model.named_buffers()):
-        found.setdefault(id(tensor), name)
+    found: dict[int, list[str]] = {}
+    for name, tensor in (
+        *model.named_parameters(remove_duplicate=False),
+        *model.named_buffers(remove_duplicate=False),
+    ):
+        found.setdefault(id(tensor), []).append(name)
     return found
 
 
