@@ -27,8 +27,10 @@ def test_without_measured_noise_only_a_large_change_counts() -> None:
 
 def test_repeats_that_agree_make_small_changes_count() -> None:
     steady = [1.0, 1.001, 0.999]
-    assert _kind("cold", [steady], [1.04, 1.041, 1.039]) == "same"  # below the threshold
-    assert _kind("cold", [steady], [1.06, 1.061, 1.059]) == "regression"
+    assert _kind("cold", [steady] * 8, [1.04, 1.041, 1.039]) == "same"  # below the threshold
+    assert _kind("cold", [steady] * 8, [1.06, 1.061, 1.059]) == "regression"
+    assert _kind("cold", [steady], [1.07, 1.071, 1.069]) == "regression"
+    assert _kind("cold", [[1.0]], [1.07]) == "same"
 
 
 def test_repeats_that_disagree_hide_changes() -> None:
@@ -37,8 +39,11 @@ def test_repeats_that_disagree_hide_changes() -> None:
 
 
 def test_noise_between_runs_is_not_moved_by_one_real_change() -> None:
-    levels = [[1.0], [1.01], [1.0], [1.5], [1.51]]
-    assert noise_of(levels, 1) == pytest.approx(0.0104, rel=0.1)
+    levels = [[1.0], [1.01]] * 8
+    changed = [*levels, *([[1.5], [1.51]] * 2)]
+    noise = noise_of(levels, 1)
+    assert noise == pytest.approx(0.0163, rel=0.05)  # of 1.04%, and once 5%
+    assert noise_of(changed, 1) == pytest.approx(noise, rel=0.1)
     assert noise_of([[1.0], [1.1]], 1) is None
 
 
@@ -51,13 +56,23 @@ def test_noise_is_about_the_standard_deviation() -> None:
     assert noise_of(repeated, 4) == pytest.approx(0.015, rel=0.15)
 
 
-def test_steady_runs_seldom_count_as_worse() -> None:
+@pytest.mark.parametrize("runs, most", [(1, 15), (5, 15), (20, 10)])
+def test_steady_runs_seldom_count_as_worse(runs: int, most: int) -> None:
     drawn = random.Random(2)
     wrong = 0
-    for _ in range(300):
-        earlier = [[drawn.lognormvariate(0, 0.03)] for _ in range(5)]
+    for _ in range(1000):
+        earlier = [[drawn.lognormvariate(0, 0.03)] for _ in range(runs)]
         wrong += _kind("cold", earlier, [drawn.lognormvariate(0, 0.03)]) == "regression"
-    assert wrong <= 30  # five runs tell the noise only roughly
+    assert wrong <= most
+
+
+def test_a_change_of_five_times_the_noise_is_found() -> None:
+    drawn = random.Random(3)
+    found = 0
+    for _ in range(200):
+        earlier = [[drawn.lognormvariate(0, 0.02)] for _ in range(20)]
+        found += _kind("cold", earlier, [1.13 * drawn.lognormvariate(0, 0.02)]) == "regression"
+    assert found >= 180
 
 
 def test_more_is_better_for_a_speed_up() -> None:

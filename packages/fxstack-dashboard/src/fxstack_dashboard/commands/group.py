@@ -10,6 +10,7 @@ import click
 from fx_interface.errors import StackError
 
 COMMANDS = {
+    "bisect": "fxstack_dashboard.commands.bisect:bisect",
     "check": "fxstack_dashboard.commands.judge:check",
     "compare": "fxstack_dashboard.commands.judge:compare",
     "merge": "fxstack_dashboard.commands.database:merge",

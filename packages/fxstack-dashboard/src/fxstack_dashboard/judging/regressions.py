@@ -3,11 +3,14 @@
 The baseline is the median of the ``WINDOW`` runs before, of the same row, machine and number of threads. The noise is
 relative, and the larger of two estimates:
 
-- between runs: the median of the absolute differences of consecutive runs, in logarithms, times 1.4826 / sqrt(2): the
-  standard deviation that a normal distribution would have, which one real change among the runs does not move. It needs
-  three runs;
+- between runs, the last ``NOISE_RUNS`` before: the median of the absolute differences of consecutive runs, in
+  logarithms, times 1.4826 / sqrt(2): the standard deviation that a normal distribution would have, which one real
+  change among the runs does not move. It needs three runs;
 - within runs: the standard deviation over repeats of a measurement, pooled over the runs, divided by the root of the
   number of repeats of the run that is judged. It needs repeats (``--repeats``).
+
+An estimate of few numbers is itself uncertain: each is averaged, in squares, with ``UNMEASURED``, as if that were one
+more number that it is made of.
 
 With neither, a time is taken to have a noise of ``UNMEASURED``. A value is a regression if it is worse than the
 baseline by more than the threshold and by more than three times the noise. Counts and bytes have no noise: a count is
@@ -29,6 +32,7 @@ from fxstack_dashboard.judging.summaries import Summary, finite
 from fxstack_dashboard.storing.records import Key
 
 WINDOW = 5
+NOISE_RUNS = 20
 THRESHOLD = 0.05
 UNMEASURED = 0.05
 SIGMAS = 3.0
@@ -72,26 +76,29 @@ def noise_of(earlier: Sequence[Sequence[float]], repeats: int) -> float | None:
     levels = [math.log(statistics.median(values)) for values in earlier]
     if len(levels) >= 3:
         steps = [abs(one - other) for one, other in itertools.pairwise(levels)]
-        estimates.append(_MAD_TO_SIGMA * statistics.median(steps) / math.sqrt(2))
+        estimates.append(_believed(_MAD_TO_SIGMA * statistics.median(steps) / math.sqrt(2), len(steps)))
     repeated = [list(map(math.log, values)) for values in earlier if len(values) >= 2]
     if repeated:
         freedom = sum(len(values) - 1 for values in repeated)
         squares = sum(statistics.variance(values) * (len(values) - 1) for values in repeated)
-        estimates.append(math.sqrt(squares / freedom / max(repeats, 1)))
+        estimates.append(_believed(math.sqrt(squares / freedom), freedom) / math.sqrt(max(repeats, 1)))
     return max(estimates, default=None)
+
+
+def _believed(estimate: float, count: int) -> float:
+    return math.sqrt((count * estimate**2 + UNMEASURED**2) / (count + 1))
 
 
 def judge(
     metric: Metric, earlier: Sequence[Sequence[float]], now: Sequence[float], threshold: float
 ) -> tuple[Kind, float, float, float | None, float]:
     """Kind, baseline, by how much it is worse, noise, and limit, given the repeats of each run."""
-    window = earlier[-WINDOW:]
-    baseline = statistics.median(statistics.median(values) for values in window)
+    baseline = statistics.median(statistics.median(values) for values in earlier[-WINDOW:])
     value = statistics.median(now)
     if not metric.noisy:
         worse = _relative(baseline, value, metric.more)
         return _kind(worse, metric.tolerance), baseline, worse, 0.0, metric.tolerance
-    noise = noise_of([*window, now] if len(now) >= 2 else window, len(now))
+    noise = noise_of(earlier[-NOISE_RUNS:], len(now))
     limit = max(threshold, SIGMAS * (UNMEASURED if noise is None else noise))
     worse = _relative(baseline, value, metric.more)
     return _kind(worse, limit), baseline, worse, noise, limit

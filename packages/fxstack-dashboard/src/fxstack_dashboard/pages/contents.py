@@ -10,7 +10,7 @@ from typing import Any
 from fxstack_dashboard.judging.history import History, Setting
 from fxstack_dashboard.judging.metrics import METRICS
 from fxstack_dashboard.judging.overview import overview
-from fxstack_dashboard.judging.regressions import WINDOW, Verdict, noise_of, verdicts
+from fxstack_dashboard.judging.regressions import NOISE_RUNS, Verdict, noise_of, verdicts
 from fxstack_dashboard.judging.summaries import Summary, finite
 from fxstack_dashboard.pages.charts import Chart, Given, chart
 from fxstack_dashboard.storing.records import Key, Run
@@ -177,7 +177,7 @@ class Contents:
                     rows[summary.run][place] = {"status": summary.status, **values}
             noise[place] = {
                 metric.name: noise_of(
-                    [s.values[metric.name] for s in found[-WINDOW:] if metric.name in s.values], 1
+                    [s.values[metric.name] for s in found[-NOISE_RUNS:] if metric.name in s.values], 1
                 )
                 for metric in METRICS.values()
                 if metric.noisy

@@ -18,6 +18,11 @@ function text(metric, value) {
   return metric.unit === "s" ? `${Number(value.toPrecision(3))} s` : `${value.toFixed(2)}${metric.unit}`;
 }
 
+function change(metric, before, now) {
+  const [one, two] = [text(metric, before), text(metric, now)];
+  return one === two ? two : `${one || "none"} → ${two || "none"}`;
+}
+
 // By which factor less one the second value is worse; negative: better.
 function worse(metric, before, now) {
   if (before === now) return 0;
@@ -44,14 +49,14 @@ function cells(place, before, now) {
   for (const metric of data.metrics) {
     const [one, two] = [before[metric.name], now[metric.name]];
     if (one === null || two === null) {
-      shown.push(el("td", { class: "number" }, `${text(metric, one)} → ${text(metric, two)}`));
+      shown.push(el("td", { class: "number" }, change(metric, one, two)));
       continue;
     }
     const amount = worse(metric, one, two);
     const found = kind(amount, limit(metric, place));
     kinds.push(found);
     shown.push(el("td", { class: `number ${found}`, title: `${(100 * Math.abs(amount)).toFixed(1)}% ${amount > 0 ? "worse" : "better"}` },
-      `${text(metric, one)} → ${text(metric, two)}`));
+      change(metric, one, two)));
   }
   return [shown, kinds];
 }
@@ -69,8 +74,8 @@ function show() {
     kinds.forEach((found) => { counts[found] += 1; });
     if (changed.checked && !kinds.some(Boolean)) continue;
     body.append(el("tr", {},
-      el("td", {}, el("a", { href: `models/${key.page}.html` }, `${key.suite}/${key.model}`)),
-      ...[key.phase, key.backend, key.device].map((value) => el("td", {}, value)), ...shown));
+      el("td", { class: "key" }, el("a", { href: `models/${key.page}.html` }, `${key.suite}/${key.model}`)),
+      ...[key.phase, key.backend, key.device].map((value) => el("td", { class: "key" }, value)), ...shown));
   }
   document.getElementById("found").textContent = `${common} rows in both: ${counts.worse} figures worse, ${counts.better} better`;
 }
