@@ -271,14 +271,33 @@ def sweep_python(session: nox.Session) -> None:
 
 
 @nox.session
+def dashboard(session: nox.Session) -> None:
+    """Measure all suites that are installed under stock and fxstack, and write the site: hours; a night's work.
+
+    `nox -s dashboard -- --suite tiny` measures less. Results are added to bench-results/dashboard.db, pages are written
+    to bench-results/dashboard; the session fails if anything became worse than in the runs before.
+    """
+    install_stack(session, "transformers>=4.50,<6", "timm>=1.0,<2", "torchvision>=0.26")
+    database = ("--database", "bench-results/dashboard.db")
+    asked = session.posargs or [
+        part for suite in ("tiny", "transformers", "timm", "torchvision") for part in ("--suite", suite)
+    ]
+    measured = ("fxstack", "dashboard", "run", "--skip-missing", *database, *asked)
+    session.run(*measured, env=ONE_THREAD, success_codes=[0, 1])  # rows that fail are results too
+    session.run("fxstack", "dashboard", "site", *database, "--output", "bench-results/dashboard")
+    session.run("fxstack", "dashboard", "check", *database)
+
+
+@nox.session
 def browser(session: nox.Session) -> None:
-    """The report page in a real browser: one that is installed (Chromium or Chrome) is used."""
+    """The report and the dashboard's pages in a real browser: one that is installed (Chromium or Chrome) is used."""
     install_stack(session, "playwright>=1.40,<2")
     session.run(
         "python",
         "-m",
         "pytest",
         "packages/fxstack/tests/observing/test_page.py",
+        "packages/fxstack-dashboard/tests/pages/test_browser.py",
         *session.posargs,
         env=ONE_THREAD,
     )
