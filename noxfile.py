@@ -278,6 +278,9 @@ def dashboard(session: nox.Session) -> None:
     to bench-results/dashboard; the session fails if anything became worse than in the runs before.
     """
     install_stack(session, "transformers>=4.50,<6", "timm>=1.0,<2", "torchvision>=0.26")
+    if not _passes(partial(session.run, "python", "-c", "import torchvision")):
+        session.log("this torchvision is built for another torch: its suite and timm's are left out")
+        session.run("python", "-m", "pip", "uninstall", "--yes", "torchvision", "timm")
     database = ("--database", "bench-results/dashboard.db")
     asked = session.posargs or [
         part for suite in ("tiny", "transformers", "timm", "torchvision") for part in ("--suite", suite)

@@ -10,7 +10,7 @@ import click
 
 from fxstack.cli.output import as_json, say_json
 from fxstack_dashboard.bisecting.checkout import Checkout
-from fxstack_dashboard.bisecting.driver import Measured, Trial
+from fxstack_dashboard.bisecting.driver import Measure, Measured, Trial
 from fxstack_dashboard.bisecting.driver import bisect as search
 from fxstack_dashboard.bisecting.environment import Environment
 from fxstack_dashboard.errors import DashboardError
@@ -58,29 +58,10 @@ def bisect(
     Exit status: 0; 2: it cannot be done.
     """
     row["backend"] = backend_name(row["backend"])
-    limit, repeats = row.pop("limit"), row.pop("repeats")
     with tempfile.TemporaryDirectory(prefix="fxstack-bisect-") as folder:
         checkout = Checkout(repository, Path(folder) / "checkout")
-        environment = Environment(checkout, Path(folder), setup)
-        suite = _suite(row.pop("suite"), checkout)
-        request = Request(suite=suite, **row)
-
-        def measure(commit: str) -> Measured:
-            why = environment.prepare(commit)
-            if why:
-                return Measured((), why)
-            found = [
-                measure_row(request, limit, environment.variables(), environment.python)
-                for _ in range(repeats)
-            ]
-            return _measured(metric, found)
-
-        def tell(trial: Trial) -> None:
-            values = ", ".join(f"{value:.4g}" for value in trial.measured.values)
-            why = trial.measured.why.splitlines()[:1]
-            click.echo(f"{trial.commit[:12]} {trial.verdict}: {values or ''.join(why)}", err=True)
-
-        found = search(checkout, good, bad, metric, measure, tell)
+        measure = _measurement(checkout, Environment(checkout, Path(folder), setup), metric, row)
+        found = search(checkout, good, bad, metric, measure, _tell)
     if as_json:
         say_json(found.data())
     else:
@@ -89,6 +70,27 @@ def bisect(
             names = ", ".join(commit[:12] for commit in found.possible)
             click.echo(f"or one of these, which could not be measured: {names}")
     return 0
+
+
+def _measurement(checkout: Checkout, environment: Environment, metric: str, row: dict[str, Any]) -> Measure:
+    """Makes a commit ready and measures the row there."""
+    limit, repeats = row.pop("limit"), row.pop("repeats")
+    request = Request(suite=_suite(row.pop("suite"), checkout), **row)
+
+    def measure(commit: str) -> Measured:
+        why = environment.prepare(commit)
+        if why:
+            return Measured((), why)
+        variables, python = environment.variables(), environment.python
+        return _measured(metric, [measure_row(request, limit, variables, python) for _ in range(repeats)])
+
+    return measure
+
+
+def _tell(trial: Trial) -> None:
+    values = ", ".join(f"{value:.4g}" for value in trial.measured.values)
+    why = "".join(trial.measured.why.splitlines()[:1])
+    click.echo(f"{trial.commit[:12]} {trial.verdict}: {values or why}", err=True)
 
 
 def _suite(given: str, checkout: Checkout) -> str:
