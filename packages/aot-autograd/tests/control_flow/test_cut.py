@@ -52,3 +52,19 @@ def test_a_number_from_data_does_not_cross() -> None:
     whole = GraphModule(torch.nn.Module(), graph)
     with pytest.raises(UnsupportedProgramError, match="AOT124"):
         Cutter(whole, [], {}, env).cut([a], [a])
+
+
+def test_a_number_from_data_that_is_a_symbol_by_now_is_passed_as_one() -> None:
+    env = ShapeEnv()
+    graph = Graph()
+    x = graph.placeholder("x")
+    count = graph.call_method("size", (x, 0))
+    a = graph.call_function(operator.mul, (x, count))
+    graph.output((a,))
+    x.meta[SPEC_KEY] = a.meta[SPEC_KEY] = SPEC
+    count.meta[SPEC_KEY] = SymSpec(env.create_symbol(None))
+    whole = GraphModule(torch.nn.Module(), graph)
+    part = Cutter(whole, list(env.symbols), {}, env).cut([a], [a])
+    assert part.inputs == (x,)
+    (found,) = part.graph_module(torch.ones(3), 7)
+    assert found.tolist() == [7, 7, 7]

@@ -154,6 +154,24 @@ def test_sizes_that_differ(checked):
     assert len(checked.graphs) <= 3
 
 
+def test_branches_of_other_sizes(checked):
+    def f(x):
+        y = torch.cond(x.sum() > 0, lambda t: torch.cat([t, t]), lambda t: t.sin()[:1], (x,))
+        return y * 2, y.shape, y.sum(0) * y.shape[0]
+
+    checked(f, *both())
+    checked(f, *both(False), dynamic=True)
+
+    def of_data(x):
+        kept, wide = torch.cond(
+            x.sum() > 0, lambda t: (t[t > 0], t.flatten()), lambda t: (t.cos().flatten(), t[0].clone()), (x,)
+        )
+        again = torch.cond(kept.sum() > 1, torch.sin, torch.cos, (kept,))
+        return again.sum(), wide.flip(0), torch.zeros(wide.shape[0] * 2)
+
+    checked(of_data, *both())
+
+
 def test_a_condition_on_a_number_from_data(checked):
     def f(x):
         count = int((x > 0).sum())
@@ -347,7 +365,9 @@ def test_what_a_branch_may_not_do():
     assert refused(cond(writes)) == "CAP242"
     assert refused(cond(writes_outside)) == "CAP242"
     assert refused(cond(raises)) == "CAP248"
-    assert refused(cond(lambda t: t[0])) == "CAP248"
+    assert refused(cond(lambda t: t[0])) == "CAP248"  # another number of dimensions
+    assert refused(cond(lambda t: t.float())) == "CAP248"
+    assert refused(cond(lambda t: t[:, :1].t().contiguous().t())) == "CAP248"  # other sizes, in another order
     assert refused(cond(lambda t: t.t().contiguous().t())) == "CAP248"
     assert refused(cond(lambda t: (t, t))) == "CAP248"
     assert refused(cond(lambda t: t + 1, lambda x: x > 0)) == "CAP248"

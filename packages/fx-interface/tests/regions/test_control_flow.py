@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,7 +12,8 @@ from torch.fx import Graph, GraphModule
 
 from fx_interface.errors import InvalidGraphError
 from fx_interface.regions import conditional, loop, scan
-from fx_interface.signature import DIALECT_KEY
+from fx_interface.signature import DIALECT_KEY, SHAPE_ENV_KEY
+from fx_interface.symbols import ShapeEnv
 from fx_interface.tensor_spec import SPEC_KEY, spec_of
 from fx_interface.verifier import verify
 
@@ -162,6 +164,26 @@ def test_calls_that_fit_are_valid() -> None:
     verify(conditional_program())
     bodies = [body(torch.lt, VALUE), body(operator.mul, VALUE)]
     verify(program(loop, bodies, [VALUE], carried=1, condition_args=(), body_args=()))
+
+
+def test_branches_may_have_sizes_of_their_own() -> None:
+    env = ShapeEnv()
+    size = env.create_symbol(None)
+
+    def varying(other: torch.Tensor) -> GraphModule:
+        made = conditional_program(on_false=spec_of(other))
+        made.meta[SHAPE_ENV_KEY] = env
+        body = made.get_submodule("body_1")
+        body.graph.find_nodes(op="placeholder")[0].meta[SPEC_KEY] = VALUE
+        called = made.graph.find_nodes(op="call_function", target=conditional)[0]
+        spec = replace(VALUE, sizes=(size,))
+        called.meta[SPEC_KEY], next(iter(called.users)).meta[SPEC_KEY] = (spec,), spec
+        return made
+
+    verify(varying(torch.ones(4)))
+    for other in (torch.ones(4, dtype=torch.float64), torch.ones(4, 1), torch.ones(8)[::2]):
+        with pytest.raises(InvalidGraphError, match="FXI113"):
+            verify(varying(other))
 
 
 @pytest.mark.parametrize(

@@ -76,7 +76,9 @@ class Cutter:
             self._find_inputs(node, own)
         passed = {atom: self._symbol_input(atom) for atom in self._symbols}
         self._made |= {
-            node: passed[atom] for node in self._outer_symbols(nodes) if (atom := symbol_of(node)) in passed
+            node: passed[atom]
+            for node in self._outer_symbols(nodes)
+            if node not in own and (atom := self._passed_symbol(node)) is not None
         }
         for node in nodes:
             self._copy(node)
@@ -94,7 +96,7 @@ class Cutter:
         for read in node.all_input_nodes:
             if read in own or read in self._made or read.op == "get_attr":
                 continue
-            if symbol_of(read) is not None:
+            if symbol_of(read) is not None or self._passed_symbol(read) is not None:
                 continue
             if is_size(read):
                 self._find_inputs(read, own)
@@ -123,7 +125,13 @@ class Cutter:
         return made
 
     def _outer_symbols(self, nodes: Sequence[Node]) -> list[Node]:
-        return [node for node in self._whole.graph.nodes if symbol_of(node) is not None] if nodes else []
+        return list(self._whole.graph.nodes) if nodes else []
+
+    def _passed_symbol(self, node: Node) -> Symbol | None:
+        """The symbol among the part's inputs that a number of the whole is."""
+        spec = node.meta.get(SPEC_KEY)
+        atom = spec.expr.as_symbol if isinstance(spec, SymSpec) and isinstance(spec.expr, Expr) else None
+        return atom if atom in self._symbols else None
 
     def _copy(self, node: Node) -> Node:
         for read in node.all_input_nodes:

@@ -10,13 +10,15 @@ is not taken computes nothing, neither forward nor backward.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeAlias
 
 import torch
 from torch.fx import GraphModule, Node
 
 from aot_autograd.control_flow.cut import Cutter, is_size, symbol_of
+from aot_autograd.control_flow.data_sizes import example_number, symbols_in, told_by
 from aot_autograd.control_flow.driver import Slot, Step, driver
 from aot_autograd.control_flow.examples import example_of
 from aot_autograd.control_flow.flags import requires_grad_after
@@ -47,10 +49,11 @@ def compile_in_parts(
     places = placeholders(graph_module.graph)
     env = graph_module.meta.get(SHAPE_ENV_KEY)
     values = {atom: i for i, node in enumerate(places) if (atom := symbol_of(node)) is not None}
-    whole = _Whole(compile_part, env, {atom: example_inputs[i] for atom, i in values.items()})
+    whole = _Whole(compile_part, env)
+    symbols = {atom: example_inputs[i] for atom, i in values.items()}
     flags = [isinstance(value, torch.Tensor) and value.requires_grad for value in example_inputs]
     with restored():
-        run, _ = _Walk(whole, graph_module, list(example_inputs), flags, cuts).compiled()
+        run, _ = _Walk(whole, graph_module, list(example_inputs), flags, symbols, cuts).compiled()
     positions = tuple(values.values())
 
     def program(*inputs: Any) -> Sequence[Any]:
@@ -60,17 +63,17 @@ def compile_in_parts(
 
 
 class _Whole:
-    """What all parts of one program share: who compiles them, and this call's value of each symbol. Each part, and each
-    sub-graph, gets the symbols' values behind its own inputs."""
+    """What all parts of one program share."""
 
-    def __init__(self, compile_part: PartCompiler, env: ShapeEnv | None, symbols: dict[Symbol, int]) -> None:
+    def __init__(self, compile_part: PartCompiler, env: ShapeEnv | None) -> None:
         self.compile_part = compile_part
         self.env = env
-        self.symbols = symbols
 
 
 class _Walk:
-    """One graph, the program's or a sub-graph's, on its way to steps."""
+    """One graph, the program's or a sub-graph's, on its way to steps. ``symbols`` are those that it may use, with a
+    value of each: each part, and each sub-graph, gets their values behind its own inputs. Sizes from data that a part
+    gives are symbols for what comes after it."""
 
     def __init__(
         self,
@@ -78,6 +81,7 @@ class _Walk:
         graph_module: GraphModule,
         examples: Sequence[Any],
         flags: Sequence[bool],
+        symbols: Mapping[Symbol, int],
         cuts: Collection[Node] = (),
     ) -> None:
         self._whole = whole
@@ -87,8 +91,9 @@ class _Walk:
         self._flags: dict[Node, bool] = dict(zip(places, flags, strict=True))
         self._examples = dict(zip(places, examples, strict=True))
         self._slots: dict[Node, Slot] = {node: Slot(i) for i, node in enumerate(places)}
-        self._symbols = [Slot(len(places) + i) for i in range(len(whole.symbols))]
-        self._size = self._inputs = len(places) + len(whole.symbols)
+        self._values = dict(symbols)
+        self._symbols = [Slot(len(places) + i) for i in range(len(symbols))]
+        self._size = self._inputs = len(places) + len(symbols)
         self._steps: list[Step] = []
         self._entered: dict[Node, Any] = {}
         signature = signature_of(graph_module)
@@ -134,24 +139,52 @@ class _Walk:
         ]
         if all(is_size(node) for node in nodes) and not results:
             return
-        cutter = Cutter(self._module, list(self._whole.symbols), self._declared, self._whole.env)
+        results += self._binding(nodes, results)
+        cutter = Cutter(self._module, list(self._values), self._declared, self._whole.env)
         part = cutter.cut(nodes, results)
         flags = [self._flags.get(node, False) for node in part.inputs]
         examples = [
             self._examples[node] if node in self._examples else self._example(node, flag)
             for node, flag in zip(part.inputs, flags, strict=True)
         ]
-        given = [*examples, *self._whole.symbols.values()]
+        given = [*examples, *self._values.values()]
         run, plan = self._whole.compile_part(part.graph_module, given)
-        after = requires_grad_after(plan, [*flags, *[False] * len(self._whole.symbols)])
+        after = requires_grad_after(plan, [*flags, *[False] * len(self._values)])
         for node, flag in zip(part.inputs, after.inputs, strict=False):
             self._flags[node] = flag
         self._flags.update(zip(results, after.results, strict=True))
         arguments = tuple(self._slots[node] for node in part.inputs)
         self._steps.append(Step(run, (*arguments, *self._symbols), tuple(map(self._slot, results))))
+        self._bind(results)
 
     def _example(self, node: Node, flag: bool) -> Any:
-        return example_of(node.meta[SPEC_KEY], flag, self._whole.symbols)
+        return example_of(node.meta[SPEC_KEY], flag, self._values)
+
+    def _binding(self, nodes: Sequence[Node], results: Sequence[Node]) -> list[Node]:
+        """Further results, which tell the sizes from data that these have."""
+        lacking = {atom for node in results for atom in symbols_in(node)} - self._values.keys()
+        lacking -= {atom for node in results for atom in told_by(node).values()}
+        found = []
+        for node in nodes:
+            told = lacking.intersection(told_by(node).values())
+            if told:
+                found.append(node)
+                lacking -= told
+        return found
+
+    def _bind(self, results: Sequence[Node]) -> None:
+        """Make symbols of the sizes from data that these results tell."""
+        for node in results:
+            for dim, atom in told_by(node).items():
+                if atom in self._values:
+                    continue
+                slot = self._slots[node]
+                if dim is not None:
+                    slot, of = Slot(self._size), slot
+                    self._size += 1
+                    self._steps.append(Step(partial(_size_of, dim), (of,), (slot,)))
+                self._symbols.append(slot)
+                self._values[atom] = example_number(self._whole.env, atom)
 
     def _between(self, node: Node) -> None:
         if not is_cut(node, self._module):
@@ -170,6 +203,7 @@ class _Walk:
         results = tuple(self._slot(used[i]) if i in used else None for i in range(len(specs)))
         arguments = tuple(self._slots[arg] if isinstance(arg, Node) else arg for arg in args)
         self._steps.append(Step(run, (*arguments, *self._symbols), results))
+        self._bind(list(used.values()))
 
     def _region(self, node: Node, bodies: list[GraphModule], given: list[bool]) -> tuple[Any, list[bool]]:
         """What runs the region, and which results require grad; nothing where all do if any argument does."""
@@ -244,7 +278,7 @@ class _Walk:
             None if symbol_of(node) is not None else self._example(node, flag)
             for node, flag in zip(places, flags, strict=True)
         ]
-        return _Walk(self._whole, body, examples, flags).compiled()
+        return _Walk(self._whole, body, examples, flags, self._values).compiled()
 
     def _with_symbols(self, target: Any, bodies: tuple[CompiledGraph, ...], options: dict[str, Any]) -> Any:
         """The region's own target, on compiled sub-graphs."""
@@ -258,6 +292,10 @@ class _Walk:
             return target(*bound, *rest, **options)
 
         return run
+
+
+def _size_of(dim: int, tensor: torch.Tensor) -> tuple[int]:
+    return (tensor.shape[dim],)
 
 
 def _picks(node: Node, owner: GraphModule) -> bool:

@@ -293,9 +293,9 @@ VARYING_NUMBER = _kind(
 CONTROL_FLOW = _kind(
     "CAP248",
     "a branch or a loop of a form that a graph does not hold",
-    "both branches, and every round, are parts of one graph: they take and return tensors of one form, and the"
-    " condition is one bool",
-    "return tensors of equal shapes, dtypes and strides from both branches, carry tensors, and raise outside",
+    "both branches, and every round, are parts of one graph: they take and return tensors of one form, of which only"
+    " the sizes of row-major results may differ between branches, and the condition is one bool",
+    "return tensors of one dtype and equally many dimensions from both branches, carry tensors, and raise outside",
 )
 DISPATCH_IN_PYTHON = _kind(
     "CAP249",

@@ -15,7 +15,7 @@ import torch
 from fx_interface.dialects.dialect import broken, same_spec
 from fx_interface.graph import spec_of_node
 from fx_interface.regions.region import RegionCall, code_of, region, results_of
-from fx_interface.symbols import IntLike
+from fx_interface.symbols import Expr, IntLike
 from fx_interface.tensor_spec import TensorSpec, contiguous_strides
 
 Body = Callable[..., Sequence[Any]]
@@ -42,8 +42,28 @@ def _check_conditional(call: RegionCall) -> None:
     args = call.arguments[1:]
     call.takes(on_true, _chosen(call, "true_args", args), "the sub-graph for True")
     call.takes(on_false, _chosen(call, "false_args", args), "the sub-graph for False")
-    call.gives(results_of(on_true))
-    call.gives(results_of(on_false))
+    for body in call.bodies:
+        _check_branch(call, results_of(body))
+
+
+def _check_branch(call: RegionCall, results: tuple[Any, ...]) -> None:
+    """A branch gives what the call says, whose sizes may be symbols where those of the branches differ."""
+    promised = spec_of_node(call.node)
+    if isinstance(promised, tuple) and len(promised) == len(results):
+        results = tuple(_as_promised(found, wanted) for found, wanted in zip(results, promised, strict=True))
+    call.gives(results)
+
+
+def _as_promised(found: Any, promised: Any) -> Any:
+    if not isinstance(found, TensorSpec) or not isinstance(promised, TensorSpec):
+        return found
+    if len(found.sizes) != len(promised.sizes) or found.strides != contiguous_strides(found.sizes):
+        return found
+    sizes = tuple(
+        wanted if isinstance(wanted, Expr) and wanted.as_symbol is not None else size
+        for size, wanted in zip(found.sizes, promised.sizes, strict=True)
+    )
+    return replace(found, sizes=sizes, strides=contiguous_strides(sizes))
 
 
 @region("conditional", parts=("cond_true", "cond_false"), check=_check_conditional)
@@ -57,8 +77,8 @@ def conditional(
 ) -> Sequence[Any]:
     """``on_true`` or ``on_false`` of those arguments whose positions ``true_args`` or ``false_args`` name.
 
-    ``condition`` is a tensor of one bool. Results are new tensors of the same form in both cases; the differentiable
-    ones require grad if any argument does.
+    ``condition`` is a tensor of one bool. Results are new tensors of the same form in both cases, but for sizes that are
+    symbols of their own; the differentiable ones require grad if any argument does.
     """
     body, positions = (on_true, true_args) if bool(condition) else (on_false, false_args)
     results = tuple(code_of(body)(*(args[position] for position in positions)))

@@ -1,12 +1,14 @@
 """``torch.cond`` and ``torch.while_loop``: what data decide about becomes the sub-graphs of one region.
 
 Where Python knows the answer, the branch or the rounds are traced as any calls are. Else each function is traced once,
-to a sub-graph that changes nothing outside: what it returns are new tensors, of the same form whatever the data say.
+to a sub-graph that changes nothing outside: what it returns are new tensors, of the same form whatever the data say; the
+branches' may have other sizes, which are sizes from data then.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import torch
 
@@ -14,12 +16,14 @@ from dynamo_capture.foundation.break_kinds import CONTROL_FLOW
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.semantics.declared import handles_loaded
 from dynamo_capture.semantics.regions.steered import Steered, open_region, require_grad
+from dynamo_capture.semantics.tensors.content.data_numbers import note_births
 from dynamo_capture.values import Const, SymValue, TensorValue, TupleValue, Value, are_tensors, one_tensor
 from dynamo_capture.values.base import Context
 from dynamo_capture.values.numbers.condition import DataCondition
 from dynamo_capture.values.structures import form_of, items_of, leaves_of, mapped_leaves
 from fx_interface.regions import conditional, loop
-from fx_interface.symbols import indicator
+from fx_interface.symbols import IntLike, indicator
+from fx_interface.tensor_spec import TensorSpec, contiguous_strides
 
 MOST_ROUNDS = 1000
 """A loop whose condition Python knows is traced round by round; one of more rounds breaks the graph."""
@@ -38,7 +42,9 @@ def cond(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
         body = Steered(tx.output, f"the branch of torch.cond for {name} ({function.describe()})")
         found.append(body.trace(tx, function, operands))
         bodies.append(body)
-    _check_forms(tx, found)
+    before = frozenset(tx.env.symbols)
+    forms = _common_forms(tx, found)
+    varying = frozenset(tx.env.symbols) - before
     for body, result in zip(bodies, found, strict=True):
         body.close([body.use(leaf.node) for leaf in leaves_of(tx, result)])
     used = list(dict.fromkeys(node for body in bodies for node in body.lifted))
@@ -47,7 +53,10 @@ def cond(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
         for name, body in zip(("true_args", "false_args"), bodies, strict=True)
     }
     args_of_call = [tx.output.use(asked.node), *used]
-    return open_region(tx, conditional, bodies, args_of_call, options, found[0], require_grad(tx, used))
+    trained = require_grad(tx, used)
+    result = open_region(tx, conditional, bodies, args_of_call, options, found[0], trained, forms)
+    note_births(tx, varying, TupleValue(leaves_of(tx, result)))
+    return result
 
 
 def _asked(tx: Context, condition: Value) -> TensorValue | bool:
@@ -76,15 +85,33 @@ def _asked(tx: Context, condition: Value) -> TensorValue | bool:
     return asked
 
 
-def _check_forms(tx: Context, found: list[Value]) -> None:
-    """The branches must return the same structure of the same tensors."""
+def _common_forms(tx: Context, found: list[Value]) -> list[TensorSpec]:
+    """The forms of what the branches return: the same structure of tensors, whose sizes may differ."""
     if form_of(tx, found[0]) != form_of(tx, found[1]):
         raise GraphBreak(CONTROL_FLOW, "the branches of torch.cond return different structures")
-    for one, other in zip(*(leaves_of(tx, result) for result in found), strict=True):
-        if one.meta.spec != other.meta.spec:
-            raise GraphBreak(
-                CONTROL_FLOW, f"the branches of torch.cond return {one.meta.spec} and {other.meta.spec}"
-            )
+    leaves = [[leaf.meta.spec for leaf in leaves_of(tx, result)] for result in found]
+    return [_common_form(tx, one, other) for one, other in zip(*leaves, strict=True)]
+
+
+def _common_form(tx: Context, one: TensorSpec, other: TensorSpec) -> TensorSpec:
+    """A form that both have: sizes that differ are sizes that data tell."""
+    if one == other:
+        return one
+    alike = (one.dtype, one.device, len(one.sizes)) == (other.dtype, other.device, len(other.sizes))
+    if not alike or not all(spec.strides == contiguous_strides(spec.sizes) for spec in (one, other)):
+        raise GraphBreak(CONTROL_FLOW, f"the branches of torch.cond return {one} and {other}")
+    sizes = tuple(_common_size(tx, *pair) for pair in zip(one.sizes, other.sizes, strict=True))
+    return replace(one, sizes=sizes, strides=contiguous_strides(sizes))
+
+
+def _common_size(tx: Context, one: IntLike, other: IntLike) -> IntLike:
+    if one == other:
+        return one
+    low, high = (
+        (min(one, other), max(one, other)) if isinstance(one, int) and isinstance(other, int) else (0, None)
+    )
+    made: IntLike = tx.env.create_symbol(None, low=low, high=high)
+    return made
 
 
 @handles_loaded("torch._higher_order_ops.while_loop", "while_loop")
