@@ -77,8 +77,8 @@ def conditional(
 ) -> Sequence[Any]:
     """``on_true`` or ``on_false`` of those arguments whose positions ``true_args`` or ``false_args`` name.
 
-    ``condition`` is a tensor of one bool. Results are new tensors of the same form in both cases, but for sizes that are
-    symbols of their own; the differentiable ones require grad if any argument does.
+    ``condition`` is a tensor of one bool. Results are new tensors of the same form in both cases, but for sizes that
+    are symbols of their own; the differentiable ones require grad if any argument does.
     """
     body, positions = (on_true, true_args) if bool(condition) else (on_false, false_args)
     results = tuple(code_of(body)(*(args[position] for position in positions)))

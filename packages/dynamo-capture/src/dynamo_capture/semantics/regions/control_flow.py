@@ -1,8 +1,8 @@
 """``torch.cond`` and ``torch.while_loop``: what data decide about becomes the sub-graphs of one region.
 
 Where Python knows the answer, the branch or the rounds are traced as any calls are. Else each function is traced once,
-to a sub-graph that changes nothing outside: what it returns are new tensors, of the same form whatever the data say; the
-branches' may have other sizes, which are sizes from data then.
+to a sub-graph that changes nothing outside: what it returns are new tensors, of the same form whatever the data say.
+Only sizes may differ between branches: they are sizes from data then.
 """
 
 from __future__ import annotations
