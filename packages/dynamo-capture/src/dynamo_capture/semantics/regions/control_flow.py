@@ -55,7 +55,7 @@ def cond(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     args_of_call = [tx.output.use(asked.node), *used]
     trained = require_grad(tx, used)
     result = open_region(tx, conditional, bodies, args_of_call, options, found[0], trained, forms)
-    note_births(tx, varying, TupleValue(leaves_of(tx, result)))
+    note_births(tx, varying, TupleValue(list(leaves_of(tx, result))))
     return result
 
 
