@@ -6,6 +6,7 @@
 #include "gpu.h"
 #include "graph.h"
 #include "tensors.h"
+#include "watching.h"
 
 static const int64_t ONE = 1;
 
@@ -256,7 +257,8 @@ void *callback_lookup(const char *name) {
         {"fx_call_operator", (void *)call_operator}, {"fx_index_error", (void *)index_error},
         {"fx_explain", (void *)explain}, {"fx_retry", (void *)retry},
         {"fx_gpu_enter", (void *)gpu_enter}, {"fx_gpu_leave", (void *)gpu_leave},
-        {"fx_gpu_launch", (void *)gpu_launch},
+        {"fx_gpu_launch", (void *)gpu_launch}, {"fx_watched_calls", (void *)&watched_calls},
+        {"fx_watch", (void *)watching_step},
     };
     for (size_t i = 0; i < sizeof(callbacks) / sizeof(callbacks[0]); i++) {
         if (strcmp(callbacks[i].name, name) == 0) return callbacks[i].address;

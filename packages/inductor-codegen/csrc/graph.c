@@ -7,6 +7,7 @@
 
 #include "callbacks.h"
 #include "tensors.h"
+#include "watching.h"
 
 /* Inputs and outputs up to this many need no heap memory in a call. */
 enum { INLINE_ROOM = 48 };
@@ -114,6 +115,7 @@ static int32_t enter(Graph *graph, const Unpacked *unpacked, Handle *results, in
     if (grad_mode) shim.grad_mode_set_enabled(false);
     if (autocast) shim.autocast_set_enabled(CPU, false);
     if (autocast_cuda) shim.autocast_set_enabled(CUDA, false);
+    WatchedCall watched = watching_enter(graph->prepare == Py_None);
     int32_t code;
     if (graph->release_gil) {
         PyThreadState *state = PyEval_SaveThread();
@@ -122,6 +124,7 @@ static int32_t enter(Graph *graph, const Unpacked *unpacked, Handle *results, in
     } else {
         code = graph->entry(graph, unpacked->tensors, unpacked->numbers, results, numbers);
     }
+    watching_leave(watched);
     if (autocast) shim.autocast_set_enabled(CPU, true);
     if (autocast_cuda) shim.autocast_set_enabled(CUDA, true);
     if (grad_mode) shim.grad_mode_set_enabled(true);

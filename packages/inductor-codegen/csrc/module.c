@@ -5,6 +5,7 @@
 
 #include "shim.h"
 #include "tensors.h"
+#include "watching.h"
 
 static PyObject *exports(PyObject *Py_UNUSED(module), PyObject *name) {
     const char *text = PyUnicode_AsUTF8(name);
@@ -28,6 +29,10 @@ static PyMethodDef methods[] = {
      "bytes, or -1 where `_cdata` must be asked."},
     {"exports", exports, METH_O, "Whether the loaded torch (or this runtime) has a C function of that name."},
     {"scalar_type", scalar_type, METH_O, "The number of a dtype in torch's C interface; KeyError if it has none."},
+    {"watch", watching_watch, METH_O,
+     "watch(begins): from now on kernels and library calls of compiled graphs are timed, or no longer; watchers add up."},
+    {"watched", watching_watched, METH_NOARGS,
+     "What was timed in this process: {label: (how often, nanoseconds in all, nanoseconds at least)}."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -40,6 +40,9 @@ static const Wanted WANTED_FUNCTIONS[] = {
     WANTED(autocast_set_enabled, "_ZN2at8autocast20set_autocast_enabledEN3c1010DeviceTypeEb"),
     WANTED(wrap, "_Z16THPVariable_WrapRKN2at10TensorBaseE"),
     {"torch_exception_get_what_without_backtrace", offsetof(Shim, exception_text), true},
+    {"_ZN2at12hasCallbacksEv", offsetof(Shim, has_callbacks), true},
+    {"aoti_record_function_start", offsetof(Shim, record_function_start), true},
+    {"aoti_record_function_end", offsetof(Shim, record_function_end), true},
 };
 
 static void *find(const char *name) {

@@ -29,6 +29,9 @@ typedef struct {
     bool (*autocast_is_enabled)(int8_t);        /* at::autocast, by device type */
     void (*autocast_set_enabled)(int8_t, bool);
     const char *(*exception_text)(void); /* NULL before torch 2.13 */
+    bool (*has_callbacks)(void);         /* at: whether a profiler, or another observer of operators, is at work */
+    int32_t (*record_function_start)(const char *, void *, void **, uint64_t, void **); /* may be NULL, as the next */
+    int32_t (*record_function_end)(void *);
 } Shim;
 
 extern Shim shim;

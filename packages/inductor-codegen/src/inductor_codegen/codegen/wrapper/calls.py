@@ -5,9 +5,10 @@ from __future__ import annotations
 import torch
 
 from fx_interface.symbols import Expr
-from inductor_codegen.codegen.wrapper.arguments import CArguments, c_arguments
+from inductor_codegen.codegen.wrapper.arguments import CArguments, c_arguments, quoted
 from inductor_codegen.codegen.wrapper.buffers.placement import qualified_name
 from inductor_codegen.codegen.wrapper.integers import integer, symbol_name
+from inductor_codegen.codegen.wrapper.labels import label_of_call
 from inductor_codegen.codegen.wrapper.memory import MemoryWriter
 from inductor_codegen.codegen.wrapper.preamble import DISPATCHER_FUNCTIONS, CFunction
 from inductor_codegen.codegen.wrapper.routes.python_calls import RuntimeValues, split
@@ -56,6 +57,7 @@ class CallWriter:
             self._check(call)
             return
         route = route_of(call, self._memory.buffers, self._memory.device)
+        self._text.line(f"fx_at({quoted(label_of_call(call))});")
         match route.kind:
             case RouteKind.GIVEN_MEMORY:
                 self._into_given_memory(call, route.function)

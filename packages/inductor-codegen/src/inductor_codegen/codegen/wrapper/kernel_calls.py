@@ -10,7 +10,9 @@ import torch
 from fx_interface.symbols import Expr, IntLike, Symbol
 from inductor_codegen.codegen.cpp.loops.threads import Sharing, sharing_of
 from inductor_codegen.codegen.triton.split import cells_of
+from inductor_codegen.codegen.wrapper.arguments import quoted
 from inductor_codegen.codegen.wrapper.integers import integer, symbol_name
+from inductor_codegen.codegen.wrapper.labels import label_of_kernel
 from inductor_codegen.codegen.wrapper.memory import MemoryWriter
 from inductor_codegen.codegen.wrapper.preamble import GPU_FUNCTIONS, GPU_HELPERS, GPU_TYPES, KERNEL_HELPERS
 from inductor_codegen.codegen.wrapper.text import Text
@@ -51,6 +53,7 @@ class CpuKernels:
 
     def __init__(self, program: Program, text: Text, memory: MemoryWriter, device: torch.device) -> None:
         self._program, self._text, self._memory = program, text, memory
+        self._kernels = {kernel.name: kernel for kernel in program.kernels}
         self._sharing = {kernel.name: sharing_of(kernel) for kernel in program.kernels}
 
     def open(self) -> None:
@@ -66,7 +69,8 @@ class CpuKernels:
         sharing = self._sharing[step.kernel]
         threads = "1" if sharing is Sharing.ALONE else "threads"
         run = "fx_share" if sharing is Sharing.CALLER else "fx_run"
-        call = f"{run}({', '.join((step.kernel, threads, str(len(given)), *given))})"
+        label = quoted(label_of_kernel(self._kernels[step.kernel], step.where))
+        call = f"{run}({', '.join((label, step.kernel, threads, str(len(given)), *given))})"
         self._text.line(f"if ({call}) return fx_index_error({self._text.where(step.where)});")
 
     def declarations(self) -> str:

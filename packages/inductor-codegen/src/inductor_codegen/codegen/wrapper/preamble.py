@@ -34,6 +34,16 @@ BASE_FUNCTIONS = {
 }
 """The C functions that every entry may call: result type, then parameter types."""
 
+WATCHING = """\
+/* While somebody watches, steps have labels; NULL: a kernel has ended. A host without watchers binds nothing. */
+static const int32_t fx_unwatched = 0;
+static const int32_t* fx_watched_calls = &fx_unwatched;
+static void (*fx_watch)(const char*);
+static inline void fx_at(const char* label) {
+    if (__builtin_expect(*(volatile const int32_t*)fx_watched_calls, 0)) fx_watch(label);
+}
+"""
+
 KERNEL_HELPERS = """\
 /* A kernel does share number share of shares; asked for none, it says whether it is worth sharing. */
 typedef int32_t Kernel(const int64_t* given, int64_t share, int64_t shares);
@@ -46,16 +56,26 @@ extern "C" int omp_get_num_threads();
     for (int64_t i = 0; i < count; i++) w[i] = va_arg(list, int64_t); \\
     va_end(list)
 /* Pointers and numbers follow, one word each. This kernel starts threads itself, if any. */
-static __attribute__((noinline)) int32_t fx_run(Kernel* kernel, int64_t threads, int64_t count, ...) {
+static __attribute__((noinline)) int32_t fx_run(
+    const char* label, Kernel* kernel, int64_t threads, int64_t count, ...) {
     FX_WORDS;
-    return kernel(w, 0, threads);
+    fx_at(label);
+    const int32_t bad = kernel(w, 0, threads);
+    fx_at(nullptr);
+    return bad;
 }
-static __attribute__((noinline)) int32_t fx_share(Kernel* kernel, int64_t threads, int64_t count, ...) {
+static __attribute__((noinline)) int32_t fx_share(
+    const char* label, Kernel* kernel, int64_t threads, int64_t count, ...) {
     FX_WORDS;
-    if (threads < 2 || !kernel(w, 0, 0)) return kernel(w, 0, 1);
+    fx_at(label);
     int32_t bad = 0;
-    #pragma omp parallel num_threads(threads) reduction(|:bad)
-    bad |= kernel(w, omp_get_thread_num(), omp_get_num_threads());
+    if (threads < 2 || !kernel(w, 0, 0)) {
+        bad = kernel(w, 0, 1);
+    } else {
+        #pragma omp parallel num_threads(threads) reduction(|:bad)
+        bad |= kernel(w, omp_get_thread_num(), omp_get_num_threads());
+    }
+    fx_at(nullptr);
     return bad;
 }
 """
@@ -215,6 +235,10 @@ def binding(functions: Iterable[CFunction], abi: int) -> str:
         "    for (auto& wanted : fx_wanted) {\n"
         "        *missing = wanted.name;\n"
         "        if (!(*wanted.pointer = lookup(wanted.name))) return 1;\n"
+        "    }\n"
+        '    if (void* watched = lookup("fx_watched_calls")) {\n'
+        "        fx_watched_calls = (const int32_t*)watched;\n"
+        '        *(void**)&fx_watch = lookup("fx_watch");\n'
         "    }\n"
         "    return 0;\n"
         "}\n"

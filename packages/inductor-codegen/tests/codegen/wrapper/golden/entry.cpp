@@ -14,7 +14,8 @@ static int32_t fx_steps(
     char* scratch;
     TRY(fx_pointer(f.scratch, &scratch));
     char* p0 = scratch + o0;
-    if (fx_run(scale, 1, 4, ip[0], p0, (int64_t)(4 * n_s0), fx_bits(f_f))) return fx_index_error("model.py:3 in forward");
+    if (fx_run("scale (model.py:3 in forward)", scale, 1, 4, ip[0], p0, (int64_t)(4 * n_s0), fx_bits(f_f))) return fx_index_error("model.py:3 in forward");
+    fx_at("aten::mm");
     const int64_t d1[] = {6, 2, n_s0, 4, 4, 1};
     TRY(fx_carve(&f.h[0], f.scratch, d1, p0 - scratch));
     char* p1 = scratch + o1;
@@ -22,11 +23,11 @@ static int32_t fx_steps(
     {
       if (aoti_torch_cpu_mm_out(f.h[1], f.h[0], in[1])) return fx_explain(1, ""); }
     fx_free(f.h[0]);
-    if (fx_run(scale, 1, 4, p1, p0, (int64_t)(4 * n_s0), fx_bits(f_f))) return fx_index_error("");
+    if (fx_run("scale", scale, 1, 4, p1, p0, (int64_t)(4 * n_s0), fx_bits(f_f))) return fx_index_error("");
     fx_free(f.h[1]);
     char* p2;
     TRY(fx_new(&f.h[2], d1, &p2));
-    if (fx_run(scale, 1, 4, p0, p2, (int64_t)(4 * n_s0), fx_bits(f_f))) return fx_index_error("");
+    if (fx_run("scale", scale, 1, 4, p0, p2, (int64_t)(4 * n_s0), fx_bits(f_f))) return fx_index_error("");
     TRY(fx_view(&f.h[3], f.h[2], t1, 4));
     const int64_t d2[] = {6, 1, n_s0, 4};
     TRY(fx_view(&f.h[4], in[0], d2, 1));
