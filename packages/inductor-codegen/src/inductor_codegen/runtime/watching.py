@@ -18,10 +18,10 @@ from inductor_codegen import _runtime
 
 
 class StepTime(NamedTuple):
-    """How often a step ran, and how long it took in all and at least, in nanoseconds; ``least`` since the process
+    """How often a step ran, and how long that took in all and at least, in nanoseconds; ``least`` since the process
     began."""
 
-    count: int
+    calls: int
     total: int
     least: int
 
