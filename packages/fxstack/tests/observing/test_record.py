@@ -3,13 +3,15 @@ from __future__ import annotations
 import gc
 import json
 import weakref
+from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
 
 import fxstack
 from fxstack import recording
-from fxstack.observing.summary import summary
+from fxstack.observing.summary import rate_of, summary
 
 
 def _program(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
@@ -58,6 +60,37 @@ def test_kernels_have_text_traffic_and_lines() -> None:
     assert any(f"{__file__}:{_program.__code__.co_firstlineno + 1}" in origin for origin in launch["origins"])
     assert launch["kernel"] in data["kernels"][launch["kernel"]]
     assert [call["operator"] for call in data["calls"]] == ["aten.mm.default"]
+    assert (data["steps"], data["copy_bandwidth"]) == ([], None)
+
+
+def test_times_of_steps_are_kept_where_they_are_asked_for() -> None:
+    compiled = fxstack.compile(_program)
+    arguments = torch.ones(4, 5), torch.ones(5, 6)
+    with recording(times=True) as record:
+        for _ in range(3):
+            compiled(*arguments)
+    compiled(*arguments)
+    data = json.loads(json.dumps(record.data()))
+    (launch,), (call,) = data["launches"], data["calls"]
+    steps = {step["label"]: step for step in data["steps"]}
+    assert steps.keys() == {launch["label"], call["label"]}
+    assert {step["calls"] for step in steps.values()} == {3}
+    assert all(0 < 3 * step["least"] <= step["total"] * (1 + 1e-9) for step in steps.values())
+    assert (steps[launch["label"]]["bytes"], steps[call["label"]]["bytes"]) == (192, None)
+    assert [step["total"] for step in data["steps"]] == sorted(
+        (step["total"] for step in data["steps"]), reverse=True
+    )
+    assert f"aten::mm ({Path(__file__).name}:{_program.__code__.co_firstlineno + 1} in _program)" in summary(
+        data
+    )
+
+
+def test_a_share_of_a_copy_needs_bytes_a_time_and_the_copy() -> None:
+    step = {"bytes": 1000, "least": 2.0}
+    assert rate_of(step, 1e9) == pytest.approx(0.5)
+    assert rate_of(step | {"bytes": None}, 1e9) is None
+    assert rate_of(step | {"least": 0.0}, 1e9) is None
+    assert rate_of(step, None) is None
 
 
 def test_a_size_that_varies_counts_as_seen() -> None:

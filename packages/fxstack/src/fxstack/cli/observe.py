@@ -33,6 +33,7 @@ def _script(command: F) -> F:
         click.option(
             "--fresh", is_flag=True, help="use an empty cache, so that everything is compiled and seen"
         ),
+        click.option("--times", is_flag=True, help="time each kernel and library call of compiled graphs"),
         click.option(
             "-m", "module", is_flag=True, is_eager=True, help="SCRIPT is a module's name, as for python -m"
         ),
@@ -50,6 +51,7 @@ def run(
     arguments: Sequence[str],
     module: bool,
     fresh: bool,
+    times: bool,
     quiet: bool,
     as_json: bool,
 ) -> Callable[[], int]:
@@ -59,7 +61,7 @@ def run(
     """
 
     def act() -> int:
-        status, record = _observed(script, arguments, module, fresh)
+        status, record = _observed(script, arguments, module, fresh, times)
         data = record.data()
         if as_json:
             say_json(data)
@@ -80,7 +82,13 @@ def run(
 )
 @as_json
 def explain(
-    script: str, arguments: Sequence[str], module: bool, fresh: bool, output: Path | None, as_json: bool
+    script: str,
+    arguments: Sequence[str],
+    module: bool,
+    fresh: bool,
+    times: bool,
+    output: Path | None,
+    as_json: bool,
 ) -> Callable[[], int]:
     """Run SCRIPT, then print each captured graph, graph break, guard, and reason for compiling again.
 
@@ -88,7 +96,7 @@ def explain(
     """
 
     def act() -> int:
-        status, record = _observed(script, arguments, module, fresh)
+        status, record = _observed(script, arguments, module, fresh, times)
         data = record.data()
         text = json.dumps(data) if as_json else explanation(data)
         if output is None:
@@ -111,7 +119,7 @@ def explain(
 )
 @as_json
 def report(
-    script: str, arguments: Sequence[str], module: bool, fresh: bool, output: Path, as_json: bool
+    script: str, arguments: Sequence[str], module: bool, fresh: bool, times: bool, output: Path, as_json: bool
 ) -> Callable[[], int]:
     """Run SCRIPT, then write one HTML file that shows what was compiled, and needs no network.
 
@@ -124,7 +132,7 @@ def report(
     def act() -> int:
         status, data = 0, stored
         if data is None:
-            status, record = _observed(script, arguments, module, fresh)
+            status, record = _observed(script, arguments, module, fresh, times)
             data = record.data()
         output.write_text(html_page(data), encoding="utf-8")
         if as_json:
@@ -149,13 +157,15 @@ def _stored(file: str) -> Any:
     return data
 
 
-def _observed(script: str, arguments: Sequence[str], module: bool, fresh: bool) -> tuple[int, Record]:
+def _observed(
+    script: str, arguments: Sequence[str], module: bool, fresh: bool, times: bool
+) -> tuple[int, Record]:
     """The status of a script and the record of it."""
     given = list(arguments[1:] if arguments[:1] == ("--",) else arguments)
     with contextlib.ExitStack() as stack:
         if fresh:
             os.environ["FXSTACK_CACHE_DIR"] = stack.enter_context(tempfile.TemporaryDirectory())
         _IN_PLACE.enter_context(in_place_of_torch_compile())
-        record = stack.enter_context(recording())
+        record = stack.enter_context(recording(times=times))
         status = (run_module if module else run_script)(script, given)
     return status, record

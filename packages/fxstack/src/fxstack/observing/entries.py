@@ -91,6 +91,7 @@ def launch_entries(program: Any, graph: Any) -> Iterator[Entry]:
     for launch in launches_of(program, graph):
         yield {
             "kernel": launch.kernel,
+            "label": launch.label,
             "loops": launch.loops,
             "read": launch.read,
             "written": launch.written,

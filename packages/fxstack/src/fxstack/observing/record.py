@@ -7,7 +7,8 @@
 What is in it: ``frames``, one for each time that a function was compiled; ``spans``, the time of each stage;
 ``graphs``, ``breaks``, ``guards``, ``recompiles``, ``launches`` (kernels that compiled graphs run), ``kernels`` (their
 text by name), ``calls`` (operators of torch that compiled graphs call), ``cache``, ``uncompiled``. Each entry names its
-frame by number; times are in microseconds since the record began. No tensor and no object of the program is kept.
+frame by number; times are in microseconds since the record began. ``steps``, with ``recording(times=True)``: how long
+kernels and library calls took. No tensor and no object of the program is kept.
 """
 
 from __future__ import annotations
@@ -37,8 +38,9 @@ from fxstack.observing.entries import (
 from fxstack.observing.excerpts import excerpts
 from fxstack.observing.page import html_page
 from fxstack.observing.subjects import function_of, library_calls_of
+from fxstack.observing.times import copy_bandwidth, step_entries
 
-FORMAT = 1
+FORMAT = 2
 LISTS = (
     "frames",
     "spans",
@@ -63,6 +65,8 @@ class Record:
         self._kernels: dict[str, str] = {}
         self._roles: dict[int, dict[int, tuple[Any, str]]] = {}
         self._lock = threading.RLock()
+        self.times: Callable[[], Mapping[str, Any]] = dict
+        self.copy_bandwidth: float | None = None
 
     def data(self) -> dict[str, Any]:
         """All of it, as JSON has it, with the lines of source that it names."""
@@ -78,6 +82,8 @@ class Record:
                 "Python": platform.python_version(),
             },
             **kept,
+            "steps": step_entries(self.times(), kept["launches"]),
+            "copy_bandwidth": self.copy_bandwidth,
             "sources": excerpts(kept),
         }
 
@@ -132,10 +138,17 @@ class Record:
 
 
 @contextlib.contextmanager
-def recording() -> Iterator[Record]:
-    """Record what is compiled in all threads until the block ends; yields the ``Record``."""
+def recording(*, times: bool = False) -> Iterator[Record]:
+    """Record what is compiled in all threads until the block ends; yields the ``Record``. With ``times`` also how long
+    the kernels and library calls of compiled graphs take that run on a CPU meanwhile (some 0.1 us more each)."""
     record = Record()
-    with listening(record.hear):
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(listening(record.hear))
+        if times:
+            from inductor_codegen.runtime.watching import watching
+
+            record.times = stack.enter_context(watching())
+            record.copy_bandwidth = copy_bandwidth()
         yield record
 
 
@@ -182,8 +195,8 @@ def _keep_schedule(record: Record, event: Event) -> None:
     role = record.role_of(event, graph)
     for entry in launch_entries(program, graph):
         record.add("launches", event, {"role": role, **entry})
-    for call in library_calls_of(program):
-        record.add("calls", event, {"role": role, "operator": call})
+    for operator, label in library_calls_of(program):
+        record.add("calls", event, {"role": role, "operator": operator, "label": label})
 
 
 def _keep_guards(record: Record, event: Event) -> None:

@@ -46,10 +46,14 @@ def line_of_user(where: UserLocation | None) -> UserLocation | None:
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """One run of a kernel in a compiled graph. ``read`` and ``written`` are bytes, each operand counted whole and once;
-    None where a size is known only when the program runs. ``origins``: what is computed, and on which line."""
+    """One run of a kernel in a compiled graph.
+
+    ``label`` is its name in profilers and among times. ``read`` and ``written`` are bytes, each operand counted whole
+    and once; None where a size is known only when the program runs. ``origins``: what is computed, and on which line.
+    """
 
     kernel: str
+    label: str
     loops: str
     read: int | None
     written: int | None
@@ -59,6 +63,7 @@ class Launch:
 
 def launches_of(program: Any, graph: GraphModule) -> Iterator[Launch]:
     """The kernels that a program runs, in order. ``program``: an ``inductor_codegen.ir.program.Program``."""
+    from inductor_codegen.codegen.wrapper.labels import label_of_kernel
     from inductor_codegen.ir.kernel import Access  # what an event of the code generator has loaded
     from inductor_codegen.ir.program import RunKernel
 
@@ -75,7 +80,8 @@ def launches_of(program: Any, graph: GraphModule) -> Iterator[Launch]:
             moved[parameter.access] = None if size is None or before is None else before + size
         loops = " x ".join(str(loop.extent) for loop in (*kernel.outer, *kernel.inner))
         read, written = moved[Access.READ], moved[Access.WRITE]
-        yield Launch(kernel.name, loops, read, written, kernel.comments, step.where)
+        label = label_of_kernel(kernel, step.where)
+        yield Launch(kernel.name, label, loops, read, written, kernel.comments, step.where)
 
 
 def guard_text(guard: Any) -> str:
@@ -95,11 +101,12 @@ def expected_by(guard: Any) -> str:
     return in_users_words(text) if " at 0x" in text else text
 
 
-def library_calls_of(program: Any) -> list[str]:
-    """The operators of torch that a program calls, in order."""
+def library_calls_of(program: Any) -> list[tuple[str, str]]:
+    """The operators of torch that a program calls, in order, each with its label among times."""
+    from inductor_codegen.codegen.wrapper.labels import label_of_call
     from inductor_codegen.ir.program import CallExtern
 
-    return [str(step.op) for step in program.steps if isinstance(step, CallExtern)]
+    return [(str(step.op), label_of_call(step)) for step in program.steps if isinstance(step, CallExtern)]
 
 
 def _bytes(buffer: Any, env: ShapeEnv | None) -> int | None:

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 Data = Mapping[str, Any]
+_LONGEST = 8
+"""How many steps a summary shows."""
 
 
 def summary(data: Data) -> str:
@@ -31,7 +33,29 @@ def summary(data: Data) -> str:
         lines += [f"compiled again: {function}, {_cause(cause)}" for cause in again["causes"]]
     for left, times in _grouped(data["uncompiled"], lambda left: (left["reason"], _place(left))):
         lines.append(f"runs uncompiled{times}: {_place(left)}\n    {left['reason']}")
+    lines += _longest_steps(data)
     return "\n".join(lines)
+
+
+def _longest_steps(data: Data) -> Iterator[str]:
+    """The kernels and library calls that took longest, where a record has times."""
+    steps = data["steps"]
+    whole = sum(step["total"] for step in steps)
+    if steps:
+        yield f"kernels and library calls took {whole / 1e3:.1f} ms in {_count(sum(s['calls'] for s in steps), 'run')}:"
+    for step in steps[:_LONGEST]:
+        rate = rate_of(step, data["copy_bandwidth"])
+        yield (
+            f"    {step['total'] / whole:4.0%} {step['total'] / 1e3:8.2f} ms, {step['calls']} x {step['least']:.1f} us"
+            f"{'' if rate is None else f', {rate:.0%} of a copy'}  {step['label']}"
+        )
+
+
+def rate_of(step: Data, copy_bandwidth: float | None) -> float | None:
+    """The bytes that a kernel moves in its shortest time, as a share of what a copy moves; None if not known."""
+    if not step["bytes"] or not step["least"] or not copy_bandwidth:
+        return None
+    return float(step["bytes"] / (step["least"] * 1e-6) / copy_bandwidth)
 
 
 def explanation(data: Data) -> str:

@@ -13,7 +13,7 @@ WHERE = UserLocation("/home/user/model.py", 4, "forward")
 
 
 def _kernel(*comments: str) -> Kernel:
-    return Kernel("kernel_1", (), (), (), Vector.NONE, (), comments)
+    return Kernel("kernel_1", (), (), (), Vector.INNER, (), comments)
 
 
 def test_a_kernel_names_its_first_operators_once_each() -> None:

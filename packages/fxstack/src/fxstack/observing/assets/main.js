@@ -7,6 +7,7 @@ const SECTIONS = [
   ["recompilations", record.recompiles.map(recompileEntry)],
   ["runs uncompiled", record.uncompiled.map(leftEntry)],
   ["guards", record.guards.map(guardEntry)],
+  ["steps by time", record.steps.map(stepRow), ["step", "runs", "shortest, us", "in all, ms", "share, %", "bytes", "GB/s", "of a copy, %"]],
   ["kernels", kernelEntries()],
   ["library calls", callEntries(), ["operator", "calls"]],
   ["cache", record.cache.map(cacheRow), ["what", "state", "key", "for"]],
@@ -21,7 +22,7 @@ function build() {
   main.append(...(record.spans.length ? [...timeline(record.spans), phases(record.spans)] : ["nothing was compiled"]));
   contents.append(el("a", { href: "#time" }, "time"));
   for (const [name, items, heads] of SECTIONS) {
-    const id = name.replace(" ", "-");
+    const id = name.replaceAll(" ", "-");
     contents.append(el("a", { href: `#${id}` }, name, el("span", { class: "count" }, String(items.length))));
     main.append(el("h2", { id }, name), ...(items.length ? drawn(items, heads) : [el("p", { class: "soft" }, "none")]));
   }
