@@ -8,6 +8,7 @@ import json
 import random
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -188,6 +189,22 @@ def test_hooks_on_saved_tensors_see_them(pair: Any) -> None:
         result = pair(*arguments())[0]
     result.sum().backward()
     assert seen
+
+
+def test_threads_share_one(pair: Any) -> None:
+    def work(seed: int) -> bool:
+        given = [x.detach() + seed for x in arguments()]
+        for x in given:
+            x.requires_grad_()
+        want = torch.autograd.grad(two(*given)[1], given[::2])
+        return all(
+            torch.allclose(got, expected)
+            for _ in range(50)
+            for got, expected in zip(torch.autograd.grad(pair(*given)[1], given[::2]), want, strict=True)
+        )
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(work, range(4)))
 
 
 def test_second_derivatives_are_refused(pair: Any) -> None:
