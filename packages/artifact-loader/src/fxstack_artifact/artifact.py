@@ -112,14 +112,17 @@ def load(
     weights: Weights | None = None,
     copy: bool = False,
     signed_by: KeyFiles | None = None,
+    remember: bool = False,
 ) -> Artifact:
     """The artifact at ``path``, all of it checked before any of it is used.
 
     ``weights`` take the place of those in the file, and are needed where it was written without: the artifact computes
     with the very tensors where their strides are right. ``copy``: the file's content is read; otherwise weights stay in
     the file, which is mapped: whoever changes it then changes them. ``signed_by``: a file with a public key, or
-    several, of which one must have signed the artifact; nothing else of it is looked at before. OSError if a file
-    cannot be opened; ArtifactError (FXA1xx, FXA2xx) if it is refused.
+    several, of which one must have signed the artifact; nothing else of it is looked at before. ``remember``: note
+    that the file was checked, and do not hash its weights again while the system's times say that it has not changed
+    (``container/remembered.py``, which says what that leaves to trust in the disk). OSError if a file cannot be opened;
+    ArtifactError (FXA1xx, FXA2xx) if it is refused.
     """
     from fxstack_artifact import _native  # an inspection needs no torch functions
 
@@ -127,7 +130,10 @@ def load(
     if signed_by is not None:
         archive.check_signature(signed_by)
     target = check_requirements(archive.manifest, _native.ENTRY_ABI, torch.__version__, _native.cpu_levels())
-    copies = archive.contents(lambda name: name == PROGRAM or name.endswith(f".{target}.so"))
+    copies = archive.contents(
+        lambda name: name == PROGRAM or name.endswith(f".{target}.so"),
+        remembered=(lambda name: name == WEIGHTS) if remember else None,
+    )
     program = _program(copies)
     try:
         return _assemble(archive, copies, program, target, _bound(weights))

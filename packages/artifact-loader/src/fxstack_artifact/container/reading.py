@@ -7,8 +7,9 @@ import os
 import struct
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
+from fxstack_artifact.container import remembered as notes
 from fxstack_artifact.container import signing
 from fxstack_artifact.container.hashing import digest, fits, is_of_version_1
 from fxstack_artifact.container.layout import (
@@ -29,19 +30,31 @@ class Archive(NamedTuple):
     buffer: mmap.mmap | bytearray
     manifest: Manifest
     entries: Mapping[str, Entry]
+    state: list[int]
 
-    def contents(self, wanted: Callable[[str], bool] = lambda name: False) -> dict[str, bytes]:
+    def contents(
+        self,
+        wanted: Callable[[str], bool] = lambda name: False,
+        *,
+        remembered: Callable[[str], bool] | None = None,
+    ) -> dict[str, bytes]:
         """Check every content against its hash; copies of those that are ``wanted``, made before they were checked.
 
-        ArtifactError FXA103 names the first one that was changed.
+        ``remembered``: contents that need not be checked again if the whole file was before, in its present state
+        (``remembered.py``). ArtifactError FXA103 names the first one that was changed.
         """
         copies: dict[str, bytes] = {}
+        known = remembered is not None and notes.was_checked(self.state, self.manifest_bytes())
         for name, stated in self.manifest.contents.items():
+            if known and remembered is not None and remembered(name):
+                continue
             data: bytes | memoryview = self._view(name)
             if wanted(name):
                 data = copies[name] = bytes(data)
             if not fits(data, stated.digests):
                 raise ArtifactError("FXA103", f"{name} in the file was changed", "copy or make it again")
+        if remembered is not None and not known and self.state:
+            notes.note(self.state, self.manifest_bytes())
         return copies
 
     def check_signature(self, keys: signing.KeyFiles) -> str:
@@ -75,10 +88,14 @@ def open_archive(path: str | os.PathLike[str], *, copy: bool = False, format: st
     changed manifest, FXA104 for another version of the format. No content is checked yet but the manifest.
     """
     place = Path(path)
-    return archive_of(_buffer(place, copy), place, format=format)
+    with open(place, "rb") as file:
+        state = notes.state_of(file.fileno())
+        return archive_of(_buffer(file, copy), place, format=format, state=state)
 
 
-def archive_of(buffer: mmap.mmap | bytearray, place: Path, *, format: str = FORMAT) -> Archive:
+def archive_of(
+    buffer: mmap.mmap | bytearray, place: Path, *, format: str = FORMAT, state: list[int] | None = None
+) -> Archive:
     """As ``open_archive``, for the content of a file that ``place`` names in errors."""
     view = memoryview(buffer)
     if bytes(view[:4]) != b"PK\3\4":
@@ -92,7 +109,7 @@ def archive_of(buffer: mmap.mmap | bytearray, place: Path, *, format: str = FORM
         raise ArtifactError("FXA101", f"{place} is a zip file and no {format}")
     _check_layout(view, entries, stated)
     found = {entry.name: entry for entry in entries}
-    archive = Archive(place, buffer, None, found)  # type: ignore[arg-type]
+    archive = Archive(place, buffer, None, found, state or [])  # type: ignore[arg-type]
     if signing.NAME in found and entries[-1].name != signing.NAME:
         raise damaged("its signature is not at its end")
     content = archive.manifest_bytes()
@@ -107,14 +124,13 @@ def archive_of(buffer: mmap.mmap | bytearray, place: Path, *, format: str = FORM
     return archive._replace(manifest=manifest)
 
 
-def _buffer(place: Path, copy: bool) -> mmap.mmap | bytearray:
-    with open(place, "rb") as file:
-        if copy:
-            return bytearray(file.read())
-        try:
-            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
-        except ValueError as error:
-            raise ArtifactError("FXA101", f"{place} is empty") from error
+def _buffer(file: BinaryIO, copy: bool) -> mmap.mmap | bytearray:
+    if copy:
+        return bytearray(file.read())
+    try:
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
+    except ValueError as error:
+        raise ArtifactError("FXA101", f"{file.name} is empty") from error
 
 
 def _check_layout(view: memoryview, entries: list[Entry], stated: str) -> None:
