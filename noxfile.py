@@ -337,6 +337,7 @@ def lint(session: nox.Session) -> None:
     session.run("python", "tools/forbidden_names.py", "--check")
     session.run("python", "tools/compatibility_table.py", "--check")
     session.run("python", "tools/graph_breaks_page.py", "--check")
+    session.run("python", "tools/errors_page.py", "--check")
     session.run("python", "tools/torch_compile_page.py", "--check")
     session.run("python", "tools/release.py", "check")
 
