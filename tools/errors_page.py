@@ -20,9 +20,10 @@ _CODE = re.compile(r"([A-Z]{3})?(\d{3})(?:\s*(?:-|to)\s*(?:[A-Z]{3})?(\d{3}))?")
 _IN_SOURCE = re.compile(r"[\"\[]([A-Z]{3}\d{3})[\"\]]")
 _HEAD = """# Errors, by code
 
-Every error has a code, says what happened and where in the user's code, and what to do. This page lists all codes of all
-packages but those of graph breaks (`CAP2xx`), which [graph-breaks.md](graph-breaks.md) explains one by one. It is made of
-the tables in the packages' READMEs (`python tools/errors_page.py`). A test holds that each code in the sources has a row.
+Every error has a code, says what happened, where in the code, and what to do. This page lists all codes of all
+packages but those of graph breaks (`CAP2xx`), which [graph-breaks.md](graph-breaks.md) explains one by one. It is made
+of the tables in the packages' READMEs (`python tools/errors_page.py`). A test holds that each code in the sources has a
+row.
 """
 
 
