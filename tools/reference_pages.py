@@ -81,8 +81,24 @@ def definition(name: str, module: str) -> tuple[str, str, list[str]] | None:
     found = _definition(tree, name)
     if found is not None:
         return found
+    if module_path(f"{module}.{name}") is not None:
+        return _submodule(f"{module}.{name}")
     further, there = _imports(tree, module).get(name, (module, name))
     return None if further == module else definition(there, further)
+
+
+def _submodule(name: str) -> tuple[str, str, list[str]]:
+    """What a module that is itself a public name says, and what it gives out."""
+    path = module_path(name)
+    assert path is not None
+    tree = ast.parse(path.read_text())
+    members = []
+    for public in exported(tree):
+        found = definition(public, name)
+        if found is not None:
+            signature, text, _ = found
+            members.append(f"- `{signature or public}`: {' '.join(text.split())}")
+    return f"import {name}", ast.get_docstring(tree) or "", ["", *members] if members else []
 
 
 def _definition(tree: ast.Module, name: str) -> tuple[str, str, list[str]] | None:
