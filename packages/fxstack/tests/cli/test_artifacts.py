@@ -50,6 +50,28 @@ def test_a_program_becomes_a_file_that_can_be_loaded_and_inspected(
     assert json.loads(capsys.readouterr().out)["entry_points"].keys() == {"forward"}
 
 
+def test_artifacts_are_trained_and_signed(
+    program: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("cryptography", reason="the optional package cryptography signs and checks")
+    key, made = str(tmp_path / "key"), str(program.with_suffix(".fxa"))
+    assert main(["new-key", key, "--json"]) == 0
+    public = json.loads(capsys.readouterr().out)["public"]
+    assert main(["new-key", key]) == 1
+    assert main(["compile", str(program), "--training"]) == 0
+    assert main(["inspect", made, "--signed-by", public]) == 1
+    assert "FXA111" in capsys.readouterr().err
+    assert main(["sign", made, "--key", key]) == 0
+    assert "signed by" in capsys.readouterr().out
+    assert main(["inspect", made, "--signed-by", public]) == 0
+    assert "forward: training" in capsys.readouterr().out
+    assert main(["compile", str(program), "--sign-with", key]) == 0
+    assert main(["inspect", made]) == 0
+    assert "not checked" in capsys.readouterr().out
+    assert main(["sign", made, "--key", public]) == 1
+    assert fxstack.load(made, signed_by=public)
+
+
 def test_what_cannot_be_compiled_or_is_no_artifact_is_refused_with_a_reason(
     program: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
