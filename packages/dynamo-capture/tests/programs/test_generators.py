@@ -1,5 +1,7 @@
 """Generators that the captured program makes: send, throw, close, yield from."""
 
+import weakref
+
 import torch
 
 X = torch.arange(6.0).reshape(2, 3) + 1
@@ -274,3 +276,45 @@ def test_a_generator_that_delegates_to_one_with_a_finally_block_is_dropped_in_or
         return y + 1
 
     same(f, (torch.ones(2), []))
+
+
+def test_a_begun_generator_dies_in_its_turn_among_a_frames_variables(same):
+    def kept(x, log, name):
+        try:
+            while True:
+                yield x
+        finally:
+            log.append(name)
+
+    class Box:
+        pass
+
+    class Last:
+        def __init__(self, log):
+            self.log = log
+
+        def __del__(self):
+            self.log.append("last")
+
+    def watched(x, log):
+        box = Box()
+        finalizer = weakref.finalize(box, log.append, "box")
+        print(end="")
+        items = kept(x * 2, log, "items")
+        return next(items) + finalizer.alive
+
+    def finalized(x, log):
+        last = Last(log)
+        print(end="")
+        items = kept(x, log, "items")
+        return next(items) * len(last.log)
+
+    def in_places_of_variables(x, log):
+        first = second = None
+        del first
+        second = kept(x, log, "second")
+        first = kept(x, log, "first")
+        return next(second) + next(first)
+
+    for program in (watched, finalized, in_places_of_variables):
+        same(program, (torch.ones(2), []))

@@ -375,7 +375,8 @@ def close_dropped(tx: Trace, frame: Frame, result: Value) -> None:
     if not pending:
         return
     collector = _visited(tx, [result], {})
-    for held in frame.variables.values():
+    names = dict.fromkeys((*tx.resumes.original(frame.code).co_varnames, *frame.variables))
+    for held in (frame.variables.get(name) for name in names):
         if isinstance(held, GeneratorValue) and held in pending and not collector.has_seen(held):
             try:
                 held.close(tx)

@@ -25,6 +25,7 @@ from dynamo_capture.guard_kinds.function_modes import FunctionModes, surrounding
 from dynamo_capture.guard_kinds.guard_filter import kept_guards
 from dynamo_capture.guard_kinds.tensor_contents import tensor_contents
 from dynamo_capture.hook.frame_hook import Entry, FrameView, propagate
+from dynamo_capture.interpreter.opcodes.dropping import check_before_generators
 from dynamo_capture.interpreter.root_frame import Broken, RootFrame
 from dynamo_capture.semantics.modes.modes import leave_all, switches
 from dynamo_capture.session.report import Replacement
@@ -71,6 +72,7 @@ def capture(
         else:
             done = frame.run_until(None if broken is None else broken.count)
             if done is not None:
+                check_before_generators(frame, done.value)
                 close_dropped(tx, frame, done.value)
         left = switches()
         if done is None and tx.tensors.modes.has_changed:

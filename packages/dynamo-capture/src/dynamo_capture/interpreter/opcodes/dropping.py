@@ -56,3 +56,15 @@ def check_returned(frame: Frame, result: Value) -> None:
                 and type(value.source) is not LocalSource
             ):
                 check_dropped(frame, value)
+
+
+def check_before_generators(frame: Frame, result: Value) -> None:
+    """The same for the frame that is compiled, where a generator that the graph has begun would be closed before an
+    object of a variable before it dies: Python clears variables in their order."""
+    pending = {id(value) for value in frame.tx.generators if not value.ends_by_itself}
+    names = frame.tx.resumes.original(frame.code).co_varnames
+    held = [value for name in names if (value := frame.variables.get(name)) is not None]
+    last = max((place for place, value in enumerate(held) if id(value) in pending), default=0)
+    for value in held[:last]:
+        if value is not result:
+            check_dropped(frame, value)
