@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import types
+
 import torch
 import torch.nn.functional as F
 from torch.overrides import BaseTorchFunctionMode, TorchFunctionMode
 
 from dynamo_capture import optimize
+from dynamo_capture.semantics.modes.torch_function_modes import looks_for_modes
 
 X = torch.arange(6.0).view(3, 2) + 1
 
@@ -230,3 +233,13 @@ def test_a_function_is_called_with_a_default_device_inside_of_a_mode():
         assert found.device.type == device
     assert len(graphs) == 2
     assert sum(text.startswith("ones") and "device(type=" in text for text in log) == 3
+
+
+def test_torchs_functions_that_ask_the_modes_are_told_by_their_code():
+    """As torch's own list has it, which reads names that a program may have deleted."""
+    listed = [f for found in torch.overrides.get_overridable_functions().values() for f in found]
+    in_python = [function for function in listed if isinstance(function, types.FunctionType)]
+    assert in_python
+    assert [function for function in in_python if not looks_for_modes(function)] == []
+    assert not looks_for_modes(torch.typename)
+    assert not looks_for_modes(test_torchs_functions_that_ask_the_modes_are_told_by_their_code)

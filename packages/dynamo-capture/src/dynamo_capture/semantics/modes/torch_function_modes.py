@@ -16,7 +16,6 @@ from __future__ import annotations
 import types
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache
 from typing import Any
 
 import torch
@@ -31,6 +30,8 @@ from dynamo_capture.values import NONE, Const, ObjectValue, TupleValue, Value
 from dynamo_capture.values.base import Context
 from fx_interface.torch_internals.function_modes import default_devices_kept
 
+_LEADING_TO_SUCH = frozenset({"boolean_dispatch.<locals>.fn", "meshgrid"})
+"""Functions of torch that call one which asks the modes."""
 _TENSOR_METHODS = (types.MethodDescriptorType, types.WrapperDescriptorType)
 
 
@@ -100,20 +101,15 @@ class FunctionModes:
         return answer
 
 
-@cache
-def _in_python() -> frozenset[Any]:
-    """The functions of torch, written in Python, that look for modes themselves."""
-    return frozenset(
-        function
-        for functions in torch.overrides.get_overridable_functions().values()
-        for function in functions
-        if isinstance(function, types.FunctionType)
-    )
-
-
 def looks_for_modes(function: Any) -> bool:
-    """Whether a function written in Python asks the modes, so that it is traced into while there are some."""
-    return isinstance(function, types.FunctionType) and function in _in_python()
+    """Whether a function of torch written in Python asks the modes, so that it is traced into while there are some: told
+    by its code, as torch's own list (``get_overridable_functions``) reads names that a program may replace."""
+    if not isinstance(function, types.FunctionType):
+        return False
+    code, module = function.__code__, str(function.__globals__.get("__name__"))
+    return module.partition(".")[0] == "torch" and (
+        "handle_torch_function" in code.co_names or code.co_qualname in _LEADING_TO_SUCH
+    )
 
 
 def is_asked_about(function: Any) -> bool:
