@@ -102,8 +102,8 @@ class FunctionModes:
 
 
 def looks_for_modes(function: Any) -> bool:
-    """Whether a function of torch written in Python asks the modes, so that it is traced into while there are some: told
-    by its code, as torch's own list (``get_overridable_functions``) reads names that a program may replace."""
+    """Whether a function of torch written in Python asks the modes, so that it is traced into while there are some.
+    Its code tells: torch's own list (``get_overridable_functions``) reads names that a program may replace."""
     if not isinstance(function, types.FunctionType):
         return False
     code, module = function.__code__, str(function.__globals__.get("__name__"))
