@@ -247,3 +247,58 @@ def test_a_class_is_decorated(same):
         return Made().enabled, x + 1
 
     same(program, (torch.ones(2),))
+
+
+def _read_without_gradients(x):
+    rows = (x * 2).unbind(0)
+    with torch.no_grad():
+        total = sum(row.sum() for row in rows)
+    return (sum(row.sum() for row in rows) * total,)
+
+
+def _rows_without_gradients(x):
+    with torch.no_grad():
+        rows = list(x)
+    return (torch.stack([row * 2 for row in rows]),)
+
+
+def _stacked_with_gradients(x):
+    y = x * 2
+    with torch.no_grad():
+        rows = y.unbind(0)
+    return torch.stack(rows), y
+
+
+def _returned(x):
+    with torch.no_grad():
+        parts = x.unbind(0)
+    return parts
+
+
+def _split_by_data(x):
+    y = x * 2
+    sizes = torch.ones(len(x), dtype=torch.int64).tolist()
+    with torch.no_grad():
+        parts = y.split(sizes)
+    return torch.cat(parts), y
+
+
+@pytest.mark.parametrize(
+    "program",
+    [_read_without_gradients, _rows_without_gradients, _stacked_with_gradients, _returned, _split_by_data],
+)
+def test_parts_that_are_made_late_have_the_history_that_they_were_made_with(program):
+    """Of a size that varies: how many there are is asked for later, in another mode."""
+    compiled = optimize(lambda module, inputs: module.forward)(program)
+    for rows in (4, 6, 8):
+        found = []
+        for run in (program, compiled):
+            x = torch.ones(rows, 3, requires_grad=True)
+            results = run(x)
+            trained = [one.sum() for one in results if one.grad_fn is not None]
+            if trained:
+                sum(trained).backward()
+            found.append(
+                ([one.grad_fn is None for one in results], None if x.grad is None else x.grad.tolist())
+            )
+        assert found[0] == found[1]

@@ -36,6 +36,19 @@ def follow_all(followed: tuple[bool, ...], tensors: tuple[torch.Tensor, ...]) ->
         follow(tensor, each)
 
 
+def unbound(enabled: bool, whole: torch.Tensor, dim: int) -> tuple[torch.Tensor, ...]:
+    """``whole.unbind(dim)``, as it was called with gradients on or off."""
+    with torch.set_grad_enabled(enabled):
+        return torch.Tensor.unbind(whole, dim)
+
+
+def split(enabled: bool, whole: torch.Tensor, sizes: list[int], dim: int) -> tuple[torch.Tensor, ...]:
+    """``whole.split(sizes, dim)``, as it was called with gradients on or off."""
+    with torch.set_grad_enabled(enabled):
+        made: tuple[torch.Tensor, ...] = torch.Tensor.split(whole, sizes, dim)  # type: ignore[no-untyped-call]
+        return made
+
+
 def new_parameter(tensor: torch.Tensor, requires_grad: bool) -> torch.nn.Parameter:
     """A parameter in the memory of a tensor."""
     return torch.nn.Parameter(tensor, requires_grad)

@@ -21,6 +21,7 @@ from dynamo_capture.values import (
     SymRange,
     TextValue,
     TupleValue,
+    Value,
 )
 from dynamo_capture.values.containers.late_sequences import NumberList, PartsList, PartsTuple, RangeList
 from dynamo_capture.values.containers.mapping import ProxyValue
@@ -94,12 +95,14 @@ def counted(to: Reconstruction, value: RangeList) -> None:
 @makes(PartsTuple)
 def parts(to: Reconstruction, value: PartsTuple) -> None:
     """Parts of a tensor."""
+    mode = Const(value.with_gradients)
     if not value.is_unread:
         tuple_(to, value)
     elif value.sizes is None:
-        to.call(torch.Tensor.unbind, lambda: to.push_all([value.whole, Const(value.dim)]), 2)
+        to.call(made_tensors.unbound, lambda: to.push_all([mode, value.whole, Const(value.dim)]), 3)
     else:
-        to.call(torch.Tensor.split, lambda: to.push_all([value.whole, value.sizes, Const(value.dim)]), 3)  # type: ignore[list-item]
+        given: list[Value] = [mode, value.whole, value.sizes, Const(value.dim)]
+        to.call(made_tensors.split, lambda: to.push_all(given), 4)
 
 
 @makes(PartsList)

@@ -16,10 +16,11 @@ import torch
 from dynamo_capture.foundation.break_kinds import CONTENT_DECIDES
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.frames.left_functions import leave_loop, part_around
+from dynamo_capture.semantics.modes.modes import set_grad
 from dynamo_capture.semantics.tensors.content import contents, data_numbers
 from dynamo_capture.values import Const, SequenceValue, TensorValue, Value, one_tensor
 from dynamo_capture.values.base import Context
-from dynamo_capture.values.containers.late_sequences import NumberList, PartsList, PartsTuple
+from dynamo_capture.values.containers.late_sequences import Items, NumberList, PartsList, PartsTuple
 from dynamo_capture.values.special_methods import rely_on
 from fx_interface.symbols import Expr, Relation
 
@@ -107,7 +108,7 @@ def _split(tx: Context, call: Call) -> Value | None:
         return None
     if not _add_up(tx, sizes.tensor, whole.meta.spec.sizes[dim]):
         return None
-    return PartsTuple(whole, sizes, dim % rank, lambda: _items(call, tx))
+    return PartsTuple(whole, sizes, dim % rank, _as_here(tx, lambda: _items(call, tx)))
 
 
 def _items(call: Call, tx: Context) -> list[Value]:
@@ -149,6 +150,8 @@ def _unbind(tx: Context, call: Call) -> Value | None:
     dim = 0 if len(given) < 2 else given[1].known_as(int)
     if dim is None or not -spec.rank <= dim < spec.rank or whole.meta.cls is not torch.Tensor:
         return None
+    if torch.is_inference_mode_enabled() and tx.blocks:  # which may be left before the parts are asked for
+        return None
     size = tx.env.simplify(spec.sizes[dim])
     if not isinstance(size, Expr) or tx.env.is_from_data(size):
         return None
@@ -159,7 +162,22 @@ def _unbind(tx: Context, call: Call) -> Value | None:
         assert isinstance(made, SequenceValue)
         return made.items
 
-    return PartsTuple(whole, None, dim % spec.rank, items)
+    return PartsTuple(whole, None, dim % spec.rank, _as_here(tx, items))
+
+
+def _as_here(tx: Context, make: Items) -> Items:
+    """``make``, which is called later, with gradients on or off as here."""
+    enabled = torch.is_grad_enabled()
+
+    def items() -> list[Value]:
+        now = torch.is_grad_enabled()
+        set_grad(tx, enabled)
+        try:
+            return make()
+        finally:
+            set_grad(tx, now)
+
+    return items
 
 
 def _cat(tx: Context, call: Call) -> Value | None:
@@ -199,6 +217,8 @@ def _parts(call: Call) -> tuple[PartsTuple | None, int | None]:
         parts = parts.origin
     if given is None or not isinstance(parts, PartsTuple) or not given[0].is_unread:  # type: ignore[attr-defined]
         return None, None
+    if parts.whole.meta.requires_grad and torch.is_grad_enabled() and not parts.with_gradients:
+        return None, None  # the whole has a history, and its parts have none
     return parts, 0 if len(given) < 2 else given[1].known_as(int)
 
 
