@@ -1,5 +1,6 @@
 """Grad modes, inference mode and autocast: nested, reused, restored after exceptions, guarded."""
 
+import pytest
 import torch
 
 from dynamo_capture import optimize
