@@ -15,6 +15,9 @@ def caught(function, *args):
         return function(*args)
     except Exception as error:
         return type(error).__name__, str(error)
+class Asked(type):
+    def __getattribute__(cls, name): return super().__getattribute__(name)
+class OfAsked(metaclass=Asked): pass
 class S(set): pass
 class L(list): pass
 class D(dict): pass
@@ -30,6 +33,13 @@ s, l, d, kept = S(), L(), D(), Kept()
 # From CPython 3.12 on the words depend on whether the instruction has been specialized.
 THROUGH_SUPER = "lambda: super(S, s).pop(item(x)), " if sys.version_info < (3, 12) else ""
 PROGRAMS = {
+    "of a class that has no items": """
+def program(x, n):
+    try:
+        return type(OfAsked())["a"], x + n
+    except TypeError as error:
+        return error.args, x + n
+""",
     "of a method whose class is the parent's": """
 def program(x, n):
     try:
