@@ -169,7 +169,9 @@ class Value:
 
     def get_item(self, tx: Context, key: Value) -> Value:
         """``x[key]``."""
-        if issubclass(self.python_type(), type):  # which Python asks for ``__class_getitem__``, and words otherwise
+        if issubclass(
+            self.python_type(), type
+        ):  # which Python asks for ``__class_getitem__``, and words otherwise
             raise self.unsupported("indexing")
         raise self._lacking(tx, "__getitem__", "indexing", "{name!r} object is not subscriptable")
 
