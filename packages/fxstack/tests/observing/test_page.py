@@ -56,6 +56,8 @@ def _large(nodes: int) -> dict[str, Any]:
             "launches",
             "calls",
             "cache",
+            "memory",
+            "steps",
             "uncompiled",
         )
     }
@@ -187,6 +189,23 @@ def test_parts_fold(report: _Page) -> None:
     assert page.locator(closed).count() == 0
     assert "tensor_match" in page.locator("#guards-0").inner_text()
     assert 'extern "C"' in page.locator("[id^=kernel-] pre").first.inner_text()
+
+
+def test_steps_lead_to_their_kernels_and_memory_is_a_curve(browser: Any, tmp_path: Path) -> None:
+    compiled = fxstack.compile(lambda x: torch.softmax(x @ x, -1).sum())
+    with fxstack.recording(times=True) as record:
+        compiled(torch.ones(8, 8))
+    made = _Page(browser, tmp_path, record.data())
+    page = made.page
+    row = page.locator("h2#steps-by-time + table tbody tr", has_text="kernel_").first
+    row.locator("a").click()
+    assert page.locator(page.evaluate("location.hash")).get_attribute("open") is not None
+    page.click("#memory-0 > summary")
+    bars = page.locator("#memory-0 svg rect")
+    assert bars.count() == len(record.data()["memory"][0]["steps"])
+    assert "bytes" in bars.first.locator("title").text_content()
+    assert made.wrong == []
+    page.close()
 
 
 def test_a_graph_is_a_picture_and_text_that_know_each_other(report: _Page) -> None:

@@ -6,9 +6,10 @@
 
 What is in it: ``frames``, one for each time that a function was compiled; ``spans``, the time of each stage;
 ``graphs``, ``breaks``, ``guards``, ``recompiles``, ``launches`` (kernels that compiled graphs run), ``kernels`` (their
-text by name), ``calls`` (operators of torch that compiled graphs call), ``cache``, ``uncompiled``. Each entry names its
-frame by number; times are in microseconds since the record began. ``steps``, with ``recording(times=True)``: how long
-kernels and library calls took. No tensor and no object of the program is kept.
+text by name), ``calls`` (operators of torch that compiled graphs call), ``memory`` (what each graph holds, step by
+step), ``cache``, ``uncompiled``. Each entry names its frame by number; times are in microseconds since the record
+began. ``steps``, with ``recording(times=True)``: how long kernels and library calls took. No tensor and no object of
+the program is kept.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ from fxstack.observing.entries import (
     place,
 )
 from fxstack.observing.excerpts import excerpts
+from fxstack.observing.memory import memory_entry
 from fxstack.observing.page import html_page
 from fxstack.observing.subjects import function_of, library_calls_of
 from fxstack.observing.times import copy_bandwidth, step_entries
@@ -50,6 +52,7 @@ LISTS = (
     "recompiles",
     "launches",
     "calls",
+    "memory",
     "cache",
     "uncompiled",
 )
@@ -195,6 +198,7 @@ def _keep_schedule(record: Record, event: Event) -> None:
     role = record.role_of(event, graph)
     for entry in launch_entries(program, graph):
         record.add("launches", event, {"role": role, **entry})
+    record.add("memory", event, memory_entry(program, graph, role))
     for operator, label in library_calls_of(program):
         record.add("calls", event, {"role": role, "operator": operator, "label": label})
 

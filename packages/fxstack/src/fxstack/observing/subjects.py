@@ -76,7 +76,7 @@ def launches_of(program: Any, graph: GraphModule) -> Iterator[Launch]:
         kernel = kernels[step.kernel]
         moved: dict[Access, int | None] = {Access.READ: 0, Access.WRITE: 0}
         for name, parameter in zip(step.buffers, kernel.buffers, strict=True):
-            size, before = _bytes(buffers[name], env), moved[parameter.access]
+            size, before = bytes_of(buffers[name], env), moved[parameter.access]
             moved[parameter.access] = None if size is None or before is None else before + size
         loops = " x ".join(str(loop.extent) for loop in (*kernel.outer, *kernel.inner))
         read, written = moved[Access.READ], moved[Access.WRITE]
@@ -109,7 +109,8 @@ def library_calls_of(program: Any) -> list[tuple[str, str]]:
     return [(str(step.op), label_of_call(step)) for step in program.steps if isinstance(step, CallExtern)]
 
 
-def _bytes(buffer: Any, env: ShapeEnv | None) -> int | None:
+def bytes_of(buffer: Any, env: ShapeEnv | None) -> int | None:
+    """What a buffer of a program holds, with the sizes of the example; None where only a run tells."""
     count = buffer.dtype.itemsize
     for size in buffer.sizes:
         known = _known(size, env)

@@ -9,6 +9,7 @@ const SECTIONS = [
   ["guards", record.guards.map(guardEntry)],
   ["steps by time", record.steps.map(stepRow), ["step", "runs", "shortest, us", "in all, ms", "share, %", "bytes", "GB/s", "of a copy, %"]],
   ["kernels", kernelEntries()],
+  ["memory", record.memory.map(memoryEntry)],
   ["library calls", callEntries(), ["operator", "calls"]],
   ["cache", record.cache.map(cacheRow), ["what", "state", "key", "for"]],
   ["source", files.map(sourceEntry)],

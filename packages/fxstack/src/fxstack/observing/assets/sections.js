@@ -136,6 +136,16 @@ function stepRow(step) {
   return { row, text: step.label };
 }
 
+function memoryEntry(entry, number) {
+  const title = [`${entry.role} `, el("span", { class: "soft" }, `${entry.peak.toLocaleString("en")} bytes at most, in ${frameName(entry.frame)}`)];
+  const make = () => [
+    entry.unknown ? el("p", {}, `${entry.unknown} tensors have sizes that only a run tells, and are left out`) : null,
+    memoryCurve(entry),
+    table(["step", "bytes held"], entry.steps),
+  ].filter(Boolean);
+  return { title, make, id: `memory-${number}`, text: wordsOf(entry) };
+}
+
 function callEntries() {
   const counts = new Map();
   for (const call of record.calls) counts.set(call.operator, (counts.get(call.operator) || 0) + 1);

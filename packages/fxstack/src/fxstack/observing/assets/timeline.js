@@ -27,6 +27,31 @@ function timeline(spans) {
   return [el("div", { class: "tools" }, "wider", scale), el("div", { class: "timeline" }, inner)];
 }
 
+// What a graph holds after each of its steps, from left to right; the highest line is the peak.
+function memoryCurve(entry) {
+  const width = 900, height = 120, count = entry.steps.length, most = Math.max(entry.peak, 1);
+  const namespace = "http://www.w3.org/2000/svg";
+  const made = (tag, attributes) => {
+    const element = document.createElementNS(namespace, tag);
+    for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+    return element;
+  };
+  const picture = made("svg", { viewBox: `0 0 ${width} ${height + 16}`, class: "curve", role: "img", "aria-label": "bytes held after each step" });
+  const step = width / Math.max(count, 1);
+  entry.steps.forEach(([label, bytes], index) => {
+    const tall = (height * bytes) / most;
+    const bar = made("rect", { x: index * step, y: height - tall, width: Math.max(step - 0.5, 0.5), height: tall });
+    const words = made("title", {});
+    words.textContent = `${label}: ${bytes.toLocaleString("en")} bytes`;
+    bar.append(words);
+    picture.append(bar);
+  });
+  const scale = made("text", { x: 0, y: height + 13 });
+  scale.textContent = `${count} steps; full height: ${most.toLocaleString("en")} bytes`;
+  picture.append(scale);
+  return picture;
+}
+
 // Seconds of the record to time in which something was compiled.
 function busyTime(spans) {
   const outer = spans.filter((span) => span.parent === null).sort((a, b) => a.start - b.start);
