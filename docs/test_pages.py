@@ -200,5 +200,6 @@ def test_the_index_of_decisions_has_each_once() -> None:
 def test_a_decision_has_all_its_parts(record: Path) -> None:
     text = record.read_text()
     assert text.startswith(f"# {record.name[:4]}: ")
-    parts = re.findall(r"^\*\*(Status|Context|Decision|Consequences|Alternatives)\.\*\*", text, re.M)
+    found = re.findall(r"^\*\*(Status|Context|Decision|Consequences|Alternatives)[.:]", text, re.M)
+    parts = list(dict.fromkeys(found))
     assert parts[:4] == ["Status", "Context", "Decision", "Consequences"], parts
