@@ -276,3 +276,30 @@ def test_entries_say_when_they_were_used_and_looking_at_them_is_no_use(tmp_path:
     (tmp_path / "cd" / "cd" / "library").write_bytes(b"xyw")
     assert not store.is_whole("cd")
     assert [entry.used for entry in store.entries()] == [1000, 999]
+
+
+def test_what_is_not_there_is_asked_for_once(tmp_path: Path) -> None:
+    asked = []
+
+    def beyond(key: str) -> tuple[Any, dict[str, bytes]] | None:
+        asked.append(key)
+        return ({"from": "elsewhere"}, {"file": b"content"}) if key == "aa" else None
+
+    store = ArtifactStore(tmp_path / "cache", beyond=beyond)
+    found = store.get("aa")
+    assert found is not None
+    assert found.files["file"].read_bytes() == b"content"
+    assert store.get("aa") is not None
+    assert store.get("bb") is None
+    assert store.get("bb") is None
+    assert asked == ["aa", "bb"]
+    assert ArtifactStore(tmp_path / "cache").content("aa") == ({"from": "elsewhere"}, {"file": b"content"})
+
+
+def test_the_content_of_a_damaged_entry_is_none(tmp_path: Path) -> None:
+    store = ArtifactStore(tmp_path / "cache")
+    found = store.put("aa", [1], {"file": b"content"})
+    assert store.content("aa") == ([1], {"file": b"content"})
+    assert store.content("bb") is None
+    found.files["file"].write_bytes(b"other")
+    assert store.content("aa") is None
