@@ -74,6 +74,7 @@ _SCALED: dict[str, tuple[Callable[..., Any], int]] = {
         3,
     ),
     "largest of a row": (lambda x: torch.cat([F.max_pool1d(x, 3, 2, 1), nn.MaxPool1d(2)(x)], 2), 3),
+    "circular borders": (lambda x: F.pad(x, (2, 1), "circular") * F.pad(x, (1, 2), "circular"), 3),
     "chunks": (lambda x: _in_chunks(x, 64).square().sum(3) * _in_chunks(x, 4).sum(3), 3),
     "counted chunks": (lambda x: _in_counted_chunks(x, 4).sum(3), 3),
     "pairs": (lambda x: F.pdist(x.flatten(0, 1)), 3),

@@ -15,6 +15,7 @@ from torch.nn import functional
 from fx_interface.composites.arranging import block_diag, gradient, masked_select, take_along_dim
 from fx_interface.composites.cells import gru_cell, lstm_cell
 from fx_interface.composites.dropping import dropout, functional_dropout
+from fx_interface.composites.padding import pad
 from fx_interface.composites.pooling import functional_max_pool1d, max_pool1d
 from fx_interface.composites.products import chain_matmul, kron, multi_dot
 from fx_interface.composites.ranges import hamming_window, hann_window, linspace
@@ -26,6 +27,7 @@ from fx_interface.composites.splitting import unsafe_chunk, unsafe_split, unsafe
 COMPOSITES: Final[Mapping[Any, Callable[..., Any]]] = {
     functional.interpolate: interpolate,
     functional.dropout: functional_dropout,
+    functional.pad: pad,
     torch.dropout: dropout,
     functional.max_pool1d: functional_max_pool1d,
     torch.max_pool1d: max_pool1d,
