@@ -129,7 +129,7 @@ DECOMPOSED = {
     ),
     "primtorch_decomps.decomps.neural_networks.pooling": (
         "_adaptive_avg_pool2d.default _adaptive_avg_pool2d_backward.default avg_pool2d.default "
-        "avg_pool2d_backward.default "
+        "avg_pool2d_backward.default max_pool2d_with_indices.default "
     ),
     "primtorch_decomps.decomps.neural_networks.resampling": (
         "_upsample_nearest_exact1d.default _upsample_nearest_exact2d.default "

@@ -26,11 +26,14 @@ class Decomposition:
 
     ``function`` is called as the operator would be, with ``PrimTensor`` for tensors, and returns one, or a tuple or
     list, or ``NotImplemented`` for arguments that it leaves to the library call. ``family`` is the declaring module.
+    Of several results ``function`` may leave some out, with None for each of ``without``: a graph that reads one of
+    those keeps the library call.
     """
 
     name: str
     function: Callable[..., Any]
     family: str
+    without: tuple[int, ...] = ()
 
     @property
     def where(self) -> str:
@@ -98,8 +101,11 @@ def overload(name: str) -> OpOverload | None:
     return found if isinstance(found, OpOverload) else None
 
 
-def decomposes(*names: str, rule: SpecRule | None = None) -> Callable[[Function], Function]:
-    """Declare a function as the named operators' decomposition; ``rule`` gives the specs that it does not imply."""
+def decomposes(
+    *names: str, rule: SpecRule | None = None, without: tuple[int, ...] = ()
+) -> Callable[[Function], Function]:
+    """Declare a function as the named operators' decomposition; ``rule`` gives the specs that it does not imply,
+    ``without`` which results it leaves out."""
 
     def declare(function: Function) -> Function:
         for name in names:
@@ -111,7 +117,7 @@ def decomposes(*names: str, rule: SpecRule | None = None) -> Callable[[Function]
                     action="remove one, or override the table with DECOMPOSITIONS | {...}",
                 )
             family = function.__module__.rpartition(".")[2]
-            _DECOMPOSITIONS[name] = Decomposition(name, function, family)
+            _DECOMPOSITIONS[name] = Decomposition(name, function, family, without)
             if rule is not None:
                 _declare_rule(name, rule, function.__module__)
         return function

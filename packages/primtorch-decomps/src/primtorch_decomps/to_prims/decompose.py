@@ -103,7 +103,7 @@ class _Interpreter:
             trace.operator_start = len(trace.calls)
             if target.namespace == "fx_interface":
                 args = self.programs(target, args)
-            return self.operator(target, args, kwargs, spec)
+            return self.operator(node, target, args, kwargs, spec)
         pure = isinstance(target, PrimOp)
         return self.symbolic(trace.emit_library(target, args, kwargs, spec, pure=pure), spec)
 
@@ -151,10 +151,12 @@ class _Interpreter:
         )
 
     def operator(
-        self, op: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any], spec: ValueSpec
+        self, node: Node, op: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any], spec: ValueSpec
     ) -> Any:
         """The operator's results by decomposition, or by a library call where there is none."""
         decomposition = self.table.get(op)
+        if _reads(node, getattr(decomposition, "without", ())):
+            decomposition = None
         if decomposition is not None and not has_complex((*args, *_flat(spec))):
             try:
                 result = getattr(decomposition, "function", decomposition)(*args, **kwargs)
@@ -215,6 +217,13 @@ class _Interpreter:
                 found and not is_by_data(op) and not op._schema.is_mutable and not is_opaque(op)
             )
         return found
+
+
+def _reads(node: Node, results: Sequence[int]) -> bool:
+    """Whether something in the graph reads one of these results of an operator, or all of its results at once."""
+    return bool(results) and any(
+        user.target is not operator.getitem or user.args[1] in results for user in node.users
+    )
 
 
 def is_by_data(op: OpOverload) -> bool:
