@@ -22,6 +22,7 @@ from fx_interface.symbols import Expr, IntLike, Symbol, evaluate
 from fx_interface.tensor_spec import SymSpec, TensorSpec, ValueSpec
 from inductor_codegen.codegen.cpp.emit import emit_source
 from inductor_codegen.codegen.cpp.loops.threads import Sharing, sharing_of
+from inductor_codegen.codegen.cpp.text.operations import WIDE
 from inductor_codegen.ir.interpret import interpret
 from inductor_codegen.ir.kernel import Kernel
 from inductor_codegen.ir.program import (
@@ -145,7 +146,8 @@ def load_kernels(kernels: Sequence[Kernel]) -> dict[str, Any]:
         return {}
     flags = (*KERNEL_FLAGS, "-fvisibility=default")
     with temporary_folder() as folder:
-        build_library(find_compiler(), [Unit("kernels", emit_source(kernels), flags)], folder, "kernels.so")
+        text = emit_source(kernels)
+        build_library(find_compiler(), [Unit("kernels", text, flags, WIDE in text)], folder, "kernels.so")
         library = ctypes.CDLL(str(folder.path / "kernels.so"))
     found = {}
     for kernel in kernels:

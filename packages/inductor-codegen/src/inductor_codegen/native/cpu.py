@@ -9,6 +9,7 @@ import torch
 
 from fx_interface.events import span
 from inductor_codegen.cache import Artifact, ArtifactStore, Create, content_key
+from inductor_codegen.codegen.cpp.text.operations import WIDE
 from inductor_codegen.codegen.wrapper import EntrySource
 from inductor_codegen.native.library import LIBRARY, load_native_graph
 from inductor_codegen.native_errors import ArtifactLoadError, CompilationError
@@ -85,7 +86,7 @@ def build_entry(
     The library exports a symbol that names its key, so that another graph's is not taken for it.
     """
     large = len(entry.text) > _LARGE_ENTRY
-    units = [Unit(f"kernels{i}", text, KERNEL_FLAGS) for i, text in enumerate(kernels)]
+    units = [Unit(f"kernels{i}", text, KERNEL_FLAGS, WIDE in text) for i, text in enumerate(kernels)]
     text = entry.text + _MARK.format(name=_mark_of(key))
     units.append(Unit("entry", text, LARGE_ENTRY_FLAGS if large else ENTRY_FLAGS))
     with span("compile", units=units):

@@ -34,7 +34,8 @@ _QUICK = ("-fira-region=one", "-fno-tree-dominator-opts")
 """Parts of gcc's -O1 that take a tenth of the time of compiling kernels and make no kernel faster (measured)."""
 _UNCONDITIONAL = ("-fno-tree-sink",)
 """``x > 0 ? x : wide_expm1(x)`` calls for every x, as it is written: moved into a branch the call keeps the loop from
-being vectorised (elu took 20 times as long)."""
+being vectorised (elu took 20 times as long). Only for units that ask for it: nearest interpolation of channels-last
+images takes three times as long where nothing is moved into branches."""
 _OF_GCC = (*_QUICK, *_UNCONDITIONAL)
 ENTRY_FLAGS = ("-O1", "-fopenmp")
 LARGE_ENTRY_FLAGS = ("-O0", "-fopenmp")
@@ -69,6 +70,11 @@ class Compiler:
             )
         )
 
+    def flags(self, unit: Unit) -> tuple[str, ...]:
+        """The flags for one unit."""
+        target = tuple(flag for flag in self.target if unit.unconditional or flag not in _UNCONDITIONAL)
+        return (*COMMON_FLAGS, *target, *unit.flags)
+
     def for_level(self, level: str) -> Compiler:
         """The same, for any processor of a level that the compiler has a name for (``x86-64-v3``), not for ours."""
         own = frozenset((*_NATIVE, _WIDE))
@@ -79,11 +85,13 @@ class Compiler:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A translation unit: C++ text and the flags that it is compiled with. ``name`` is a file name's stem."""
+    """A translation unit: C++ text and the flags that it is compiled with. ``name`` is a file name's stem.
+    ``unconditional``: functions of vectors are called as they are written, and not in branches."""
 
     name: str
     text: str
     flags: tuple[str, ...]
+    unconditional: bool = False
 
 
 @cache

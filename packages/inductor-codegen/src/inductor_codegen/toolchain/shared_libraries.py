@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from inductor_codegen.native_errors import CompilationError
 from inductor_codegen.temporary import lasting_folder
 from inductor_codegen.toolchain.compiler_process import CompilerRun, run_compiler
-from inductor_codegen.toolchain.cpp_compiler import COMMON_FLAGS, Compiler, Unit
+from inductor_codegen.toolchain.cpp_compiler import Compiler, Unit
 from inductor_codegen.toolchain.library_file import faults
 from inductor_codegen.trusted import Folder
 
@@ -58,7 +58,7 @@ def _build(compiler: Compiler, units: Sequence[Unit], folder: Folder, name: str)
     for unit in units:
         folder.replace(f"{unit.name}.cpp", unit.text.encode())
     if len(units) == 1:
-        flags = (*_flags(compiler, units[0]), _source(units[0], folder))
+        flags = (*compiler.flags(units[0]), _source(units[0], folder))
         _run(compiler, (*flags, "-o", target, "-x", "none", *_LINK), folder, units, seconds)
         return
     with ThreadPoolExecutor(max_workers=min(len(units), os.cpu_count() or 1)) as pool:
@@ -73,13 +73,9 @@ def seconds_for(characters: int) -> float:
 
 def _compile(compiler: Compiler, unit: Unit, folder: Folder, seconds: float) -> str:
     made = str(folder.path / f"{unit.name}.o")
-    arguments = (*_flags(compiler, unit), "-c", _source(unit, folder), "-o", made)
+    arguments = (*compiler.flags(unit), "-c", _source(unit, folder), "-o", made)
     _run(compiler, arguments, folder, (unit,), seconds)
     return made
-
-
-def _flags(compiler: Compiler, unit: Unit) -> tuple[str, ...]:
-    return (*COMMON_FLAGS, *compiler.target, *unit.flags)
 
 
 def _source(unit: Unit, folder: Folder) -> str:

@@ -13,10 +13,10 @@ import torch
 from fx_interface.dialects import prims as p
 from inductor_codegen.codegen.cpp.emit import emit_source
 from inductor_codegen.codegen.cpp.text.math_functions import math_functions
-from inductor_codegen.codegen.cpp.text.operations import MATH_FUNCTIONS
+from inductor_codegen.codegen.cpp.text.operations import MATH_FUNCTIONS, WIDE
 from inductor_codegen.pipeline import plan
 from inductor_codegen.testing import ExampleGraph, Stepper
-from inductor_codegen.toolchain.cpp_compiler import COMMON_FLAGS, KERNEL_FLAGS, find_compiler
+from inductor_codegen.toolchain.cpp_compiler import KERNEL_FLAGS, Unit, find_compiler
 
 VALUES = (0.3, 0.77, -0.41, 1.9, 13.37)
 ROWS = (37, 15, 3)
@@ -117,10 +117,10 @@ def _vectorised(condition: str) -> bool:
     x = graph.input(torch.randn(1000), "x")
     chosen = graph.call(p.where, graph.call(getattr(p, condition), x, 0.0), x, graph.call(p.expm1, x))
     (kernel,) = plan(graph.build(chosen)).kernels
-    compiler = find_compiler()
+    compiler, source = find_compiler(), emit_source([kernel])
     text = subprocess.run(
-        [*compiler.command, *COMMON_FLAGS, *compiler.target, *KERNEL_FLAGS, "-S", "-o", "-", "-"],
-        input=emit_source([kernel]), capture_output=True, text=True, check=True,
+        [*compiler.command, *compiler.flags(Unit("one", source, KERNEL_FLAGS, WIDE in source)), "-S", "-o", "-", "-"],
+        input=source, capture_output=True, text=True, check=True,
     ).stdout  # fmt: skip
     body = text.split(f"\n{kernel.name}:")[1].split(f".size\t{kernel.name},")[0]
     return re.search(r"call\s+_ZGV[bcde]N(4|8|16)v_\w*expm1f", body) is not None
