@@ -14,7 +14,8 @@ def pad(*args: Any, **kwargs: Any) -> Any:
     times; other borders, and arguments that torch may refuse, are torch's."""
     names = ("input", "pad", "mode", "value")
     given = {**dict(zip(names, args, strict=False)), **kwargs}
-    x, widths = given.get("input"), given.get("pad")
+    x: Any = given.get("input")
+    widths: Any = given.get("pad")
     if given.get("mode") != "circular" or not isinstance(x, torch.Tensor) or not _is_usual(x, widths):
         return functional.pad(*args, **kwargs)
     made = x
