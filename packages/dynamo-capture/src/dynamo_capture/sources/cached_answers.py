@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import weakref
 from collections.abc import Hashable
 from typing import Any, Final
 
@@ -13,15 +14,24 @@ NO_ANSWER: Final = object()
 """Stands for what a cache does not hold."""
 
 
-def caches_of(function: Any) -> list[dict[Any, Any]]:
-    """The tables of a function with a cache."""
-    return [one for one in gc.get_referents(function) if type(one) is dict and one is not vars(function)]
+_TABLES: Final[weakref.WeakKeyDictionary[Any, tuple[dict[Any, Any], ...]]] = weakref.WeakKeyDictionary()
+
+
+def caches_of(function: Any) -> tuple[dict[Any, Any], ...]:
+    """The tables of a function with a cache, which has the same ones for as long as it lives."""
+    found = _TABLES.get(function)
+    if found is None:
+        referred = gc.get_referents(function)
+        found = tuple(one for one in referred if type(one) is dict and one is not vars(function))
+        _TABLES[function] = found
+    return found
 
 
 def is_answered(function: Any, given: tuple[Any, ...]) -> bool:
     """Whether a function with a cache has an answer for these arguments, so that asking it runs nothing."""
     key = given[0] if len(given) == 1 and type(given[0]) in (int, str) else given
-    return any(key in cache for cache in caches_of(function))
+    tables = caches_of(function)
+    return key in tables[0] if len(tables) == 1 else any(key in table for table in tables)
 
 
 @dataclass(frozen=True, slots=True)

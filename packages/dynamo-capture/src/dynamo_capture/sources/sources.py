@@ -109,9 +109,10 @@ class CallSource(DerivedSource):
     only_kept: bool = False
 
     def step(self, value: Any) -> Any:
-        if self.only_kept and not is_answered(value, self.given()):
-            return NO_ANSWER
-        return self.ask(value)
+        if not self.only_kept:
+            return self.ask(value)
+        given = self.given()
+        return RegionFunction(value, None)(*given) if is_answered(value, given) else NO_ANSWER
 
     def ask(self, function: Any) -> Any:
         """What the function gives, which may run."""
