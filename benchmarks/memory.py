@@ -13,9 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
-from itertools import accumulate
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +22,7 @@ from rich.table import Table
 
 from benchmarks.models import WORKLOADS
 from benchmarks.process import measure
+from fxstack_dashboard.measuring.memory import StepMemory
 
 SYSTEMS: dict[str, dict[str, Any]] = {
     "eager": {"system": "eager"},
@@ -32,52 +31,6 @@ SYSTEMS: dict[str, dict[str, Any]] = {
     "fxstack, budget 1": {"system": "fxstack", "options": {"activation_budget": 1.0}},
 }
 """What is compared, as the worker's arguments."""
-
-_MARK = "benchmarks.memory: one step"
-
-
-@dataclass(frozen=True, slots=True)
-class StepMemory:
-    """Bytes of live tensor memory: ``before`` the step, at its ``peak``, and ``after`` it."""
-
-    before: int
-    peak: int
-    after: int
-
-
-def measure_step(make_step: Callable[[], Callable[[], Any]], warm_up: int = 2) -> StepMemory:
-    """The memory of one call of what ``make_step`` returns, after ``warm_up`` calls; all of them under the profiler.
-
-    Memory that was allocated before does not count.
-    """
-    from torch.profiler import ProfilerActivity, profile, record_function
-
-    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiler:
-        step = make_step()
-        for _ in range(warm_up):
-            step()
-        with record_function(_MARK):
-            step()
-        assert profiler.profiler is not None
-    events = list(_flat(profiler.profiler.kineto_results.experimental_event_tree()))
-    (mark,) = [event for event in events if event.name == _MARK]
-    changes = sorted(
-        (event.start_time_ns, event.extra_fields.alloc_size)
-        for event in events
-        if event.name == "[memory]" and event.extra_fields.device.type == "cpu"
-    )
-    before = sum(change for time, change in changes if time < mark.start_time_ns)
-    inside = [change for time, change in changes if mark.start_time_ns <= time <= mark.end_time_ns]
-    live = list(accumulate(inside, initial=before))
-    return StepMemory(before, max(live), live[-1])
-
-
-def _flat(events: Sequence[Any]) -> Iterator[Any]:
-    pending = list(events)
-    while pending:
-        event = pending.pop()
-        yield event
-        pending.extend(event.children)
 
 
 def measure_model(name: str) -> dict[str, dict[str, float]]:
@@ -146,7 +99,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 def as_figures(found: StepMemory) -> dict[str, float]:
     """The record as the worker prints it."""
-    return dict(asdict(found))
+    return dict(found._asdict())
 
 
 if __name__ == "__main__":

@@ -177,14 +177,15 @@ def import_time(system: str) -> dict[str, float]:
 
 def memory(model: str, system: str, options: dict[str, Any] | None = None) -> dict[str, float]:
     """Bytes of live tensor memory before a training step, at its peak, and after it."""
-    from benchmarks.memory import as_figures, measure_step
+    from benchmarks.memory import as_figures
     from benchmarks.models import WORKLOADS
+    from fxstack_dashboard.measuring.memory import memory_of_step
 
     def make() -> Step:
         built, inputs = WORKLOADS[model].build(training=True)
         return _step(_compile(system, built, **({"options": options} if options else {})), inputs, True)
 
-    return as_figures(measure_step(make))
+    return as_figures(memory_of_step(make))
 
 
 def gpu_memory(model: str, system: str, options: dict[str, Any] | None = None) -> dict[str, float]:

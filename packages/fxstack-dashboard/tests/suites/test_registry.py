@@ -29,10 +29,25 @@ def test_names_in_the_tables_are_different() -> None:
         assert len(set(names)) == len(names) > 0
 
 
-def test_a_small_model_of_transformers_runs() -> None:
+@pytest.mark.parametrize(
+    "name, suite",
+    [(workload.name, suite.name) for suite in SUITES.values() for workload in suite.workloads()],
+)
+def test_every_model_of_an_installed_suite_gives_a_loss(name: str, suite: str) -> None:
+    why = SUITES[suite].missing()
+    if why is not None:
+        pytest.skip(why)
+    workload = load_suite(suite)[1][name]
+    module, args, kwargs = workload.build("training", "cpu")
+    with torch.no_grad():
+        loss = workload.loss(module(*args, **kwargs))
+    assert loss.shape == ()
+    assert torch.isfinite(loss)
+
+
+def test_a_model_is_made_in_float64() -> None:
     pytest.importorskip("transformers", reason="transformers is not installed")
-    _, workloads = load_suite("transformers")
-    workload = workloads["bert"]
+    workload = load_suite("transformers")[1]["bert"]
     module, args, kwargs = workload.build("training", "cpu", torch.float64)
     loss = workload.loss(module(*args, **kwargs))
     assert loss.dtype is torch.float64

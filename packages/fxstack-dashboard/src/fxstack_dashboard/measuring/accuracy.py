@@ -1,13 +1,14 @@
 """How far a backend's results are from a float64 reference, compared with how far eager's are.
 
-The distance of two sets of results is the largest relative error among them, ``||found - exact|| / ||exact||``; a
-gradient is measured against the norm of all gradients where its own is less than 1e-5 of that, since one that cancels
-to rounding noise has no relative error worth the name.
+The distance of a result, gradient or buffer is its relative error, ``||found - exact|| / ||exact||``; a gradient is
+measured against the norm of all gradients where its own is less than 1e-5 of that, since one that cancels to rounding
+noise has no relative error worth the name.
 
-A backend is accurate enough if its distance is at most ``MARGIN`` times eager's, or ``ROUNDINGS`` roundings of the
-dtype. Where it is not, eager is run on parameters that differ from the model's in their last places: in a model in
-which that alone moves results as far (a ReLU's input that is a rounding away from 0), rounding decides, and ``MARGIN``
-times that movement is allowed.
+Each tensor is accurate enough if its distance is at most ``MARGIN`` times eager's of the same tensor, or ``ROUNDINGS``
+roundings of its dtype. Where one is not, eager is run on parameters that differ from the model's in their last places:
+in a model in which that alone moves a tensor as far (a ReLU's input that is a rounding away from 0), rounding decides,
+and ``MARGIN`` times that movement is allowed. What is told is of the tensor that comes nearest to what is allowed, or
+exceeds it most.
 """
 
 from __future__ import annotations
@@ -44,15 +45,22 @@ def judge(workload: Workload, phase: str, device: str, eager: Outcome, found: Ou
     if problem is not None:
         return Accuracy(float("inf"), 0.0, 0.0, "eager", problem)
     exact, reference = _exact(workload, phase, device, eager)
-    distance, worst = _distance(found, exact)
-    of_eager, _ = _distance(eager, exact)
-    allowed = max(MARGIN * of_eager, ROUNDINGS * _rounding(eager))
-    if not distance <= allowed:
-        allowed = max(allowed, MARGIN * _sensitivity(workload, phase, device, exact))
+    distances, of_eager = _distances(found, exact), _distances(eager, exact)
+    allowed = {
+        name: max(MARGIN * of_eager[name], ROUNDINGS * torch.finfo(eager[name].dtype).eps)
+        for name in distances
+    }
+    if any(not distance <= allowed[name] for name, distance in distances.items()):
+        moved = _sensitivity(workload, phase, device, exact)
+        allowed = {name: max(most, MARGIN * moved.get(name, 0.0)) for name, most in allowed.items()}
+    if not distances:
+        return Accuracy(0.0, 0.0, 0.0, reference, None)
+    worst = max(distances, key=lambda name: distances[name] / allowed[name])
+    distance, most = distances[worst], allowed[worst]
     wrong = None
-    if not distance <= allowed:
-        wrong = f"{worst} is {distance:.3g} from {reference}, eager {of_eager:.3g}; allowed {allowed:.3g}"
-    return Accuracy(distance, of_eager, allowed, reference, wrong)
+    if not distance <= most:
+        wrong = f"{worst} is {distance:.3g} from {reference}, eager {of_eager[worst]:.3g}; allowed {most:.3g}"
+    return Accuracy(distance, of_eager[worst], most, reference, wrong)
 
 
 def _mismatch(expected: Outcome, found: Outcome) -> str | None:
@@ -65,9 +73,16 @@ def _mismatch(expected: Outcome, found: Outcome) -> str | None:
             return f"{name} is {other.dtype}{list(other.shape)}, in eager {one.dtype}{list(one.shape)}"
         if not torch.equal(one.isnan(), other.isnan()):
             return f"{name} has NaN in other places than in eager"
+        if not torch.equal(_infinite(one), _infinite(other)):
+            return f"{name} has infinities in other places than in eager"
         if not one.is_floating_point() and not one.is_complex() and not torch.equal(one, other):
             return f"{name} differs from eager"
     return None
+
+
+def _infinite(value: Tensor) -> Tensor:
+    """The infinite elements, zero elsewhere."""
+    return value.where(value.isinf(), torch.zeros_like(value))
 
 
 def _exact(workload: Workload, phase: str, device: str, eager: Outcome) -> tuple[Outcome, str]:
@@ -79,36 +94,34 @@ def _exact(workload: Workload, phase: str, device: str, eager: Outcome) -> tuple
     return (exact, "float64") if same else (eager, "eager")
 
 
-def _distance(found: Outcome, exact: Outcome) -> tuple[float, str]:
-    """The largest relative error, and of what."""
+def _distances(found: Outcome, exact: Outcome) -> dict[str, float]:
+    """The relative error of each tensor of floating-point or complex numbers."""
     squares = [_norm(value) ** 2 for name, value in exact.items() if name.startswith("gradient of ")]
     floor = _GRADIENT_FLOOR * sum(squares) ** 0.5
-    worst, of_what = 0.0, "every result"
+    errors = {}
     for name, value in found.items():
-        if not (value.is_floating_point() or value.is_complex()):
-            continue
-        scale = max(_norm(exact[name]), floor if name.startswith("gradient of ") else 0.0)
-        error = _norm(value.double() - exact[name].double()) / (scale or 1.0)
-        if error > worst:
-            worst, of_what = error, name
-    return worst, of_what
+        if value.is_floating_point() or value.is_complex():
+            scale = max(_norm(exact[name]), floor if name.startswith("gradient of ") else 0.0)
+            errors[name] = _norm(_wide(value) - _wide(exact[name])) / (scale or 1.0)
+    return errors
 
 
 def _norm(value: Tensor) -> float:
-    return float(value.double().nan_to_num(posinf=0.0, neginf=0.0).norm())
+    return float(_wide(value).nan_to_num(posinf=0.0, neginf=0.0).norm())
 
 
-def _rounding(outcome: Outcome) -> float:
-    return max((torch.finfo(v.dtype).eps for v in outcome.values() if v.is_floating_point()), default=0.0)
+def _wide(value: Tensor) -> Tensor:
+    return value.to(torch.complex128 if value.is_complex() else torch.float64)
 
 
-def _sensitivity(workload: Workload, phase: str, device: str, exact: Outcome) -> float:
-    """The largest distance of eager from the reference when parameters change in their last places."""
-    moved = 0.0
+def _sensitivity(workload: Workload, phase: str, device: str, exact: Outcome) -> dict[str, float]:
+    """The largest distance of eager from the reference, of each tensor, when parameters change in their last places."""
+    moved: dict[str, float] = {}
     for seed in range(_NUDGES):
         step = make_step(workload, phase, device)
         _nudge(step, seed)
-        moved = max(moved, _distance(step.outcome(), exact)[0])
+        for name, distance in _distances(step.outcome(), exact).items():
+            moved[name] = max(distance, moved.get(name, 0.0))
     return moved
 
 

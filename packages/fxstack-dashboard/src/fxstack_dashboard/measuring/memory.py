@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -17,9 +17,17 @@ _MARK = "fxstack_dashboard: one step"
 _WARM_UP = 2
 
 
+class StepMemory(NamedTuple):
+    """Bytes of live tensor memory: ``before`` the step, at its ``peak``, and ``after`` it."""
+
+    before: int
+    peak: int
+    after: int
+
+
 def peak_of_step(make_step: Callable[[], Callable[[], Any]], device: str) -> int:
     """Bytes at the peak of one call of what ``make_step`` returns, after two calls."""
-    return _peak_on_cpu(make_step) if device == "cpu" else _peak_on_gpu(make_step)
+    return memory_of_step(make_step).peak if device == "cpu" else _peak_on_gpu(make_step)
 
 
 def _peak_on_gpu(make_step: Callable[[], Callable[[], Any]]) -> int:
@@ -35,12 +43,16 @@ def _peak_on_gpu(make_step: Callable[[], Callable[[], Any]]) -> int:
     return torch.cuda.max_memory_allocated() - before
 
 
-def _peak_on_cpu(make_step: Callable[[], Callable[[], Any]]) -> int:
+def memory_of_step(make_step: Callable[[], Callable[[], Any]], warm_up: int = _WARM_UP) -> StepMemory:
+    """The CPU memory of one call of what ``make_step`` returns, after ``warm_up`` calls, all under the profiler.
+
+    Memory that was allocated before does not count.
+    """
     from torch.profiler import ProfilerActivity, profile, record_function
 
     with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiler:
         step = make_step()
-        for _ in range(_WARM_UP):
+        for _ in range(warm_up):
             step()
         with record_function(_MARK):
             step()
@@ -54,7 +66,8 @@ def _peak_on_cpu(make_step: Callable[[], Callable[[], Any]]) -> int:
     )
     before = sum(change for time, change in changes if time < mark.start_time_ns)
     inside = [change for time, change in changes if mark.start_time_ns <= time <= mark.end_time_ns]
-    return int(max(accumulate(inside, initial=before)))
+    live = list(accumulate(inside, initial=before))
+    return StepMemory(before, max(live), live[-1])
 
 
 def _flat(events: Sequence[Any]) -> Iterator[Any]:

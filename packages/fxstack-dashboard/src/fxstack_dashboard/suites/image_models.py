@@ -45,7 +45,6 @@ TORCHVISION = (
     Row("shufflenet_v2_x0_5"),
     Row("squeezenet1_1"),
     Row("swin_t", 64),
-    Row("vgg11", 64),
 )
 
 

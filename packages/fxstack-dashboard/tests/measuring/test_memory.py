@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from benchmarks.memory import measure_step
+from fxstack_dashboard.measuring.memory import memory_of_step, peak_of_step
 
 ELEMENTS = 1 << 16
 
@@ -22,10 +22,11 @@ def test_peak_before_and_after_are_exact() -> None:
 
         return step
 
-    found = measure_step(make)
+    found = memory_of_step(make)
     assert 4 * ELEMENTS <= found.before < 4 * ELEMENTS + 1000
     assert 12 * ELEMENTS <= found.peak < 12 * ELEMENTS + 1000
     assert found.after - found.before < 1000
+    assert peak_of_step(make, "cpu") == found.peak
 
 
 def test_what_a_step_keeps_for_the_next_one_counts() -> None:
@@ -34,6 +35,6 @@ def test_what_a_step_keeps_for_the_next_one_counts() -> None:
     def step() -> Any:
         kept[:] = [torch.zeros(ELEMENTS)]
 
-    found = measure_step(lambda: step)
+    found = memory_of_step(lambda: step)
     assert found.before == found.after == 4 * ELEMENTS
     assert found.peak == 8 * ELEMENTS
