@@ -126,13 +126,27 @@ def test_torch_compile_is_ours_inside_of_a_block() -> None:
 
 
 @pytest.mark.parametrize(
-    "other", [lambda x: torch.cat([x, x]), lambda x: max(x, x + 1)], ids=["other sizes", "raises"]
+    "other",
+    [lambda x: torch.cat([x, x]), lambda x: x.double(), lambda x: max(x, x + 1)],
+    ids=["other sizes", "another dtype", "raises"],
 )
 def test_eager_control_flow_runs_what_no_graph_holds(other: Callable[..., Any]) -> None:
     """In eager ``torch.cond`` compiles itself, as one graph; what is no graph runs all the same."""
     with fxstack.in_place_of_torch_compile():
         x = torch.ones(2, 3)
         assert torch.equal(torch.cond(torch.tensor(True), torch.sin, other, (x,)), x.sin())
+
+
+def test_eager_control_flow_may_not_change_what_is_outside() -> None:
+    seen: list[int] = []
+
+    def changes(x: torch.Tensor) -> torch.Tensor:
+        seen.append(1)
+        return x + 1
+
+    with fxstack.in_place_of_torch_compile(), pytest.raises(RuntimeError, match="CAP242"):
+        torch.cond(torch.tensor(True), changes, torch.sin, (torch.ones(2),))
+    assert not seen
 
 
 def test_eager_control_flow_is_seen_by_modes() -> None:

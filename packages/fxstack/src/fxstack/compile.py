@@ -25,6 +25,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 _SWITCHES = ("TORCH_COMPILE_DISABLE", "TORCHDYNAMO_DISABLE")
 """Torch's variables of the environment by which all compiling is off."""
 _REGISTRY = "torch._dynamo.backends.registry"
+_SEEN_BY_MODES, _NO_COMMON_FORM = "CAP239", "CAP248"
 
 
 @overload
@@ -93,7 +94,6 @@ def compile(
 
         translation.say(translation.argument_notes({"shapes_spec": shapes_spec}))
     compiler = _backend(backend, mode, options)
-    fullgraph = fullgraph and not _runs_eager_control_flow(model)
     capture = functools.partial(
         dynamo_capture.optimize,
         compiler,
@@ -106,7 +106,8 @@ def compile(
     )
     if model is None:
         return lambda decorated: _apply(decorated, capture)
-    return _apply(model, capture)
+    made = _apply(model, capture)
+    return _in_eager(model, made) if _is_eager_control_flow(model) else made
 
 
 dynamo_capture.declare_compiler(compile)
@@ -116,10 +117,29 @@ def _unchanged(model: F) -> F:
     return model
 
 
-def _runs_eager_control_flow(model: Any) -> bool:
+def _is_eager_control_flow(model: Any) -> bool:
     """Whether this is how torch itself runs ``torch.cond`` and its like outside of a compiled function: it compiles the
-    call as one graph. What no graph holds, or what a mode is to see, is then run as torch's operators run it."""
+    call, as one graph, and calls it."""
     return str(getattr(model, "__module__", "")).startswith("torch._higher_order_ops.")
+
+
+def _in_eager(model: Callable[..., Any], compiled: Callable[..., Any]) -> Callable[..., Any]:
+    """A call of torch's control flow. What a mode is to see, or whose branches have no common form, runs as written;
+    what a branch may not do (change something outside) is an error, as in eager."""
+
+    @functools.wraps(model)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return compiled(*args, **kwargs)
+        except dynamo_capture.CaptureError as error:
+            if error.code == _SEEN_BY_MODES:
+                return model(*args, **kwargs)
+            if error.code != _NO_COMMON_FORM or model.__name__ != "_cond_op_wrapper":
+                raise
+        condition, on_true, on_false, operands = args
+        return (on_true if condition else on_false)(*operands)
+
+    return run
 
 
 def _guard_filter(options: Options | Mapping[str, Any] | None) -> Any:
