@@ -3,6 +3,7 @@
 import builtins
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import torch
 import torch._dynamo
@@ -85,3 +86,14 @@ def test_looking_loads_nothing_and_finds_nothing():
         "assert not any(name.startswith('torch._dynamo.') for name in sys.modules)"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_a_bound_method_is_not_taken_for_what_had_its_id(monkeypatch):
+    class Holder:
+        def method(self): ...
+
+    bound = Holder().method
+    rules = SimpleNamespace(_disallowed=SimpleNamespace(function_ids={id(bound), id(len)}))
+    monkeypatch.setitem(sys.modules, "torch._dynamo.trace_rules", rules)
+    assert in_stock_set("_disallowed", len)
+    assert not in_stock_set("_disallowed", bound)

@@ -13,6 +13,7 @@ from torch import nn
 from torch.fx import GraphModule
 
 import dynamo_capture
+from dynamo_capture.foundation.break_kinds import CONTROL_FLOW, OTHER_INTERPRETER
 from fx_interface import Backend, plugins
 from fx_interface.errors import UnknownBackendError
 from fx_interface.plugins import load_backend
@@ -25,7 +26,6 @@ F = TypeVar("F", bound=Callable[..., Any])
 _SWITCHES = ("TORCH_COMPILE_DISABLE", "TORCHDYNAMO_DISABLE")
 """Torch's variables of the environment by which all compiling is off."""
 _REGISTRY = "torch._dynamo.backends.registry"
-_SEEN_BY_MODES, _NO_COMMON_FORM = "CAP239", "CAP248"
 
 
 @overload
@@ -132,9 +132,9 @@ def _in_eager(model: Callable[..., Any], compiled: Callable[..., Any]) -> Callab
         try:
             return compiled(*args, **kwargs)
         except dynamo_capture.CaptureError as error:
-            if error.code == _SEEN_BY_MODES:
+            if error.code == OTHER_INTERPRETER:
                 return model(*args, **kwargs)
-            if error.code != _NO_COMMON_FORM or model.__name__ != "_cond_op_wrapper":
+            if error.code != CONTROL_FLOW or model.__name__ != "_cond_op_wrapper":
                 raise
         condition, on_true, on_false, operands = args
         return (on_true if condition else on_false)(*operands)

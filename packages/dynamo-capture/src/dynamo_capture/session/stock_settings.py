@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Collection
+from types import MethodType
 from typing import Any
 
 COMES_WITH: dict[str, Any] = {
@@ -64,7 +65,10 @@ def stock_stance() -> tuple[str, Any]:
 
 
 def in_stock_set(name: str, function: Any) -> bool:
-    """Whether a function is in one of the sets of ``torch._dynamo.trace_rules`` that its decorators fill."""
+    """Whether a function is in one of the sets of ``torch._dynamo.trace_rules`` that its decorators fill. They hold
+    ids: a bound method, which is made when it is read, may have that of something that is gone."""
+    if isinstance(function, MethodType):
+        return False
     rules = sys.modules.get("torch._dynamo.trace_rules")
     if rules is None:
         return False
