@@ -15,8 +15,10 @@ from inductor_codegen.codegen.cpp.emit import emit_source
 from inductor_codegen.codegen.cpp.text.math_functions import math_functions
 from inductor_codegen.codegen.cpp.text.operations import MATH_FUNCTIONS, WIDE
 from inductor_codegen.pipeline import plan
+from inductor_codegen.temporary import temporary_folder
 from inductor_codegen.testing import ExampleGraph, Stepper
 from inductor_codegen.toolchain.cpp_compiler import KERNEL_FLAGS, Unit, find_compiler
+from inductor_codegen.toolchain.shared_libraries import build_library
 
 VALUES = (0.3, 0.77, -0.41, 1.9, 13.37)
 ROWS = (37, 15, 3)
@@ -132,3 +134,17 @@ def test_a_function_of_some_numbers_is_one_of_vectors(condition: str) -> None:
     if not find_compiler().version.startswith("g++"):
         pytest.skip("other compilers than gcc do not use libmvec")
     assert _vectorised(condition)
+
+
+def test_two_files_of_a_library_may_call_one_function() -> None:
+    """Both defined the symbol of ``fmod``, and the linker refused."""
+    graph = ExampleGraph()
+    x = graph.input(torch.randn(100), "x")
+    (kernel,) = plan(graph.build(graph.call(p.fmod, x, graph.call(p.sin, x)))).kernels
+    source = emit_source([kernel])
+    units = [
+        Unit(name, source.replace(kernel.name, f"{kernel.name}_{name}"), KERNEL_FLAGS, WIDE in source)
+        for name in ("one", "two")
+    ]
+    with temporary_folder() as folder:
+        assert build_library(find_compiler(), units, folder, "both.so")

@@ -138,8 +138,9 @@ def _definitions(name: str) -> Iterator[str]:
         parameters = f"{vector}, {vector}" if binary else vector
         yield condition
         if name in _OWN:
-            yield 'extern "C" __attribute__((used, visibility("hidden")))'
-            yield f"{vector} {widest}({vector} a, {vector} b) noexcept {{"
+            symbol_of_widest, widest = widest, f"own{widest}"  # static: every file of a library has its own
+            yield f'static __attribute__((used)) {vector} {widest}({parameters}) asm("{symbol_of_widest}");'
+            yield f"{vector} {widest}({vector} a, {vector} b) {{"
             yield f"  return remainders<{vector}, {kind}, {size // itemsize}>(a, b);"
             yield "}"
         else:
