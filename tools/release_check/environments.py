@@ -18,7 +18,7 @@ from .outcomes import Outcome, Verdict
 from .ranges import constraints
 
 INSIDE = """
-import importlib, os, sys
+import importlib, importlib.util, sys
 sys.path[:] = [path for path in sys.path if path]
 for name in {modules!r}:
     where = importlib.import_module(name).__file__
