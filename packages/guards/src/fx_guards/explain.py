@@ -50,5 +50,6 @@ def _reason(guard: Guard, scope: Scope) -> str | None:
     try:
         value = read(guard, scope)
     except Exception as error:
-        return f"cannot be read any more: {type(error).__name__}: {short(str(error))}"
+        words = str(error)
+        return f"cannot be read any more: {type(error).__name__}" + (f": {short(words)}" if words else "")
     return None if guard.holds(value) else guard.explain(value)

@@ -70,7 +70,7 @@ def _of_sequence(iterator: Any, index: int) -> Any:
         raise NotReadable
     place = index + ((state[2] or 0) if len(state) > 2 else 0)
     if place >= len(sequence):
-        raise Exhausted
+        raise Exhausted("the iterator is at its end")
     return sequence[place]
 
 
@@ -78,7 +78,7 @@ def _of_reversed(iterator: Any, index: int) -> Any:
     """(reversed, (list,), position of the next item), or (iter, ([],))."""
     state = iterator.__reduce__()
     if len(state) < 3 or index > state[2]:
-        raise Exhausted
+        raise Exhausted("the iterator is at its end")
     return state[1][0][state[2] - index]
 
 
@@ -87,7 +87,7 @@ def _of_dict(iterator: Any, index: int) -> Any:
     if remaining == 0:
         return _of_rest(iterator, index)
     if index >= remaining:
-        raise Exhausted
+        raise Exhausted("the iterator is at its end")
     owner = owner_of(iterator)
     if len(owner) > _MOST_ENTRIES:
         raise NotReadable
@@ -105,7 +105,7 @@ def _of_rest(iterator: Any, index: int) -> Any:
     except RuntimeError:
         raise NotReadable from None
     if index >= len(rest):
-        raise Exhausted
+        raise Exhausted("the iterator is at its end")
     return rest[index]
 
 

@@ -20,7 +20,7 @@ from fxstack_artifact import sign as signed
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
-@click.command()
+@click.command(short_help="Write what make() of FILE returns as an artifact.")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False))
 @click.option(
     "-o",
@@ -76,7 +76,7 @@ def compile(
     return 0
 
 
-@click.command()
+@click.command(short_help="Check an artifact, and say what is in it.")
 @click.argument("artifact", type=_FILE)
 @click.option("--signed-by", multiple=True, type=_FILE, help="demand a signature of one of these public keys")
 @as_json

@@ -47,7 +47,7 @@ class Measured:
         )
 
 
-@click.command()
+@click.command(short_help="Eager beside compiled: what make() of FILE returns.")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False))
 @click.option("--make", "name", default="make", show_default=True, help="the function in FILE to call")
 @click.option(
@@ -59,7 +59,13 @@ class Measured:
 def bench(file: str, name: str, backends: Sequence[str], train: bool, seconds: float, as_json: bool) -> int:
     """Compare eager with backends on what the function make() of FILE returns: (callable, arguments).
 
-    The arguments are a tuple, or a dict for keywords. Compilation is cold, in an empty cache. Exit status: 0, or 1 if a
+    The arguments are a tuple, or a dict for keywords:
+
+    \b
+        def make():
+            return Model(), (torch.randn(8, 16),)
+
+    Compilation is cold, in an empty cache. Exit status: 0, or 1 if a
     backend fails or its results are far from eager's.
     """
     function, arguments = made_program(file, name)

@@ -39,7 +39,7 @@ class _Amount(click.ParamType[float]):
         return float(found[1]) * self._units[found[2]]
 
 
-@click.group(invoke_without_command=True)
+@click.group(invoke_without_command=True, short_help="Show, prune, clear or verify what is kept on disk.")
 @click.pass_context
 def cache(ctx: click.Context) -> int:
     """What is kept of earlier compilations: show (the default), prune, clear, verify; and elsewhere: export, import,

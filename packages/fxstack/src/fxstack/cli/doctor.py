@@ -25,6 +25,7 @@ PACKAGES = (
     "aot-autograd",
     "primtorch-decomps",
     "inductor-codegen",
+    "fxstack-artifact",
     "fxstack",
 )
 
@@ -73,7 +74,7 @@ def _cache_folder() -> Check:
         return Check("cache", f"{folder}: {reason}", "name a folder of your own in $FXSTACK_CACHE_DIR")
 
 
-@click.command()
+@click.command(short_help="What this machine can compile with; what to do.")
 @as_json
 def doctor(as_json: bool) -> int:
     """Say what this machine can compile with, and what to do where something is missing.

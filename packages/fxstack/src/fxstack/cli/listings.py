@@ -9,7 +9,7 @@ from fx_interface.plugins import list_backends, load_backend
 from fxstack.cli.output import as_json, say_json, say_table
 
 
-@click.command()
+@click.command(short_help="Installed backends, and whether each loads.")
 @as_json
 def backends(as_json: bool) -> int:
     """List the backends that compile(backend=...) takes, and who installed each.
@@ -32,7 +32,7 @@ def backends(as_json: bool) -> int:
     return int(any(row[3] != "ok" for row in rows))
 
 
-@click.command()
+@click.command(short_help="Operators by PATTERN, and what becomes of each.")
 @click.argument("pattern", default="")
 @as_json
 def ops(pattern: str, as_json: bool) -> int:

@@ -13,7 +13,7 @@ from fxstack.minify import NothingToMinifyError, Settings
 from fxstack.minify import minify as minified
 
 
-@click.command()
+@click.command(short_help="Shrink a program that fails only where compiled.")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option(
     "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="write the small program there"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shlex
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -42,7 +43,7 @@ def _script(command: F) -> F:
     return command
 
 
-@click.command(context_settings=_RUNS)
+@click.command(context_settings=_RUNS, short_help="Run SCRIPT under fxstack; a summary at the end.")
 @_script
 @click.option("--quiet", is_flag=True, help="say nothing at the end")
 @as_json
@@ -67,12 +68,20 @@ def run(
             say_json(data)
         elif not quiet:
             click.echo(click.style("fxstack: ", bold=True) + summary(data), err=True)
+            if data["breaks"] or data["recompiles"] or data["uncompiled"]:
+                click.echo(_more("-m " if module else "", script, arguments), err=True)
         return status
 
     return act
 
 
-@click.command(context_settings=_RUNS)
+def _more(options: str, script: str, arguments: Sequence[str]) -> str:
+    """The commands that say more than the summary."""
+    words = options + shlex.join([script, *arguments])
+    return f"more: fxstack explain {words}  (as text)\n      fxstack report --fresh {words}  (as a page)"
+
+
+@click.command(context_settings=_RUNS, short_help="Run SCRIPT; print graphs, breaks, guards.")
 @_script
 @click.option(
     "-o",
@@ -108,7 +117,7 @@ def explain(
     return act
 
 
-@click.command(context_settings=_RUNS)
+@click.command(context_settings=_RUNS, short_help="Run SCRIPT; write one HTML page.")
 @_script
 @click.option(
     "-o",
