@@ -10,6 +10,7 @@ from fxstack.cli.doctor import PACKAGES, checks
 def test_every_package_and_backend_is_listed() -> None:
     found = {check.name: check for check in checks()}
     assert found.keys() >= {"Python", "torch", *PACKAGES, "C++ compiler", "interface", "backends", "GPU"}
+    assert "fxstack-artifact" in found
     assert "aot_eager" in found["backends"].found
     assert all(check.action == "" for check in found.values())
 

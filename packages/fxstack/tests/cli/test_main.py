@@ -114,3 +114,11 @@ def test_another_distribution_adds_a_command(
     assert capsys.readouterr().out == "hello\n"
     assert main(["--help"]) == 0
     assert "Say hello." in capsys.readouterr().out
+
+
+def test_the_list_of_commands_is_whole_sentences(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--help"]) == 0
+    lines = capsys.readouterr().out.split("Commands:")[1].strip().splitlines()
+    own = [line for line in lines if line.split()[0] in COMMANDS]
+    assert len(own) == len(COMMANDS)
+    assert [line for line in own if line.endswith("...")] == []

@@ -178,3 +178,15 @@ def test_report_writes_one_page_of_a_script_or_of_a_record(tmp_path: Path) -> No
     refused = _fxstack("report", kept)
     assert refused.returncode == 2
     assert "is not a record of this version" in refused.stderr
+
+
+def test_what_there_is_to_see_comes_with_the_commands_that_show_it(tmp_path: Path) -> None:
+    """One that compiles again; the words of the command line are those that were given."""
+    script = tmp_path / "my script.py"
+    script.write_text(PROGRAM)
+    done = _fxstack("run", script.name, "a b", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "fxstack explain 'my script.py' 'a b'" in done.stderr
+    assert "fxstack report --fresh 'my script.py' 'a b'" in done.stderr
+    script.write_text("import torch; torch.compile(lambda x: x + 1)(torch.ones(2))")
+    assert "fxstack explain" not in _fxstack("run", script.name, cwd=tmp_path).stderr

@@ -107,7 +107,7 @@ def inspect(artifact: Path, signed_by: Sequence[Path], as_json: bool) -> int:
     return 0
 
 
-@click.command()
+@click.command(short_help="Sign an artifact with a private key.")
 @click.argument("artifact", type=_FILE)
 @click.option("--key", required=True, type=_FILE, help="a file with a private key")
 @as_json

@@ -28,9 +28,12 @@ def summary(data: Data) -> str:
     for stop, times in _grouped(data["breaks"], lambda stop: (stop["code"], stop["what"], _place(stop))):
         lines.append(f"graph break [{stop['code']}]{times} {stop['what']}\n    at {_place(stop)}")
         lines.append(f"    to do: {stop['advice']}")
-    for again in data["recompiles"]:
-        function = again["where"][2] if again["where"] else "a function"
-        lines += [f"compiled again: {function}, {_cause(cause)}" for cause in again["causes"]]
+    causes = [
+        f"{again['where'][2] if again['where'] else 'a function'}, {_cause(cause)}"
+        for again in data["recompiles"]
+        for cause in again["causes"]
+    ]
+    lines += [f"compiled again{times}: {cause}" for cause, times in _grouped(causes, str)]
     for left, times in _grouped(data["uncompiled"], lambda left: (left["reason"], _place(left))):
         lines.append(f"runs uncompiled{times}: {_place(left)}\n    {left['reason']}")
     lines += _longest_steps(data)
