@@ -128,7 +128,7 @@ def sign(artifact: Path, key: Path, as_json: bool) -> int:
     return 0
 
 
-@click.command("new-key")
+@click.command("new-key", short_help="Write a new pair of keys.")
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 @as_json
 def new_key(file: Path, as_json: bool) -> int:
