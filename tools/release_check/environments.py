@@ -102,7 +102,8 @@ def smoke_test(package: Package) -> Path:
 
 
 def loads(place: Place, package: Package, wheel: Path) -> Outcome:
-    """Where there is no torch for an interpreter: its own wheel can be installed, and the extension in it be loaded."""
+    """Where there is no torch for an interpreter: its own wheel can be installed, and the extension in it be loaded,
+    which may then say that it needs torch."""
     folder = Path(os.environ["RELEASE_CHECK_FOLDER"]) / f"extension-{place.python}"
     shutil.rmtree(folder, ignore_errors=True)
     program = (
@@ -110,7 +111,9 @@ def loads(place: Place, package: Package, wheel: Path) -> Outcome:
         f"(file,) = glob.glob({str(folder)!r} + '/{package.module}/*.so');"
         f"name = '{package.module}.' + file.split('/')[-1].split('.')[0];"
         "from importlib.util import module_from_spec as m, spec_from_file_location as s;"
-        "spec = s(name, file); spec.loader.exec_module(m(spec))"
+        "spec = s(name, file)\n"
+        "try: spec.loader.exec_module(m(spec))\n"
+        "except ImportError as error: assert 'import torch first' in str(error), error"
     )
     verdict: Verdict = "passed"
     text = ""
