@@ -34,7 +34,7 @@ def test_what_is_read_ahead_comes(kind):
         rest = everything[taken:]
         assert [look_ahead(iterator, i) for i in range(len(rest))] == rest
         assert not has_left(iterator, len(rest) + 1)
-        with pytest.raises(Exhausted):
+        with pytest.raises(Exhausted, match="at its end"):
             look_ahead(iterator, len(rest))
         assert list(iterator) == rest
 

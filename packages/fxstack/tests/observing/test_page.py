@@ -111,6 +111,9 @@ class _Page:
         file = folder / "report.html"
         file.write_text(html_page(data), encoding="utf-8")
         self.page = browser.new_page(viewport={"width": 1200, "height": 900})
+        self.page.set_default_timeout(
+            120_000
+        )  # a busy machine lays out 5,000 nodes in more than half a minute
         self.wrong: list[str] = []
         self.page.on("console", lambda message: self.wrong.append(message.text))
         self.page.on("pageerror", lambda error: self.wrong.append(str(error)))

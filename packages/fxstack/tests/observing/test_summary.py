@@ -11,7 +11,7 @@ CAUSE = {"expression": "x", "reason": "", "old": "sizes [4]", "new": "sizes [5]"
 
 def record(**found: Any) -> dict[str, Any]:
     """A record of one frame, in which only what is named was seen."""
-    lists = ("graphs", "spans", "cache", "launches", "calls", "breaks", "recompiles", "uncompiled")
+    lists = ("graphs", "spans", "steps", "cache", "launches", "calls", "breaks", "recompiles", "uncompiled")
     return {name: [] for name in lists} | {"frames": [{}]} | found
 
 

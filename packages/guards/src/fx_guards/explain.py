@@ -50,6 +50,5 @@ def _reason(guard: Guard, scope: Scope) -> str | None:
     try:
         value = read(guard, scope)
     except Exception as error:
-        words = str(error)
-        return f"cannot be read any more: {type(error).__name__}" + (f": {short(words)}" if words else "")
+        return f"cannot be read any more: {type(error).__name__}: {short(str(error))}"
     return None if guard.holds(value) else guard.explain(value)
