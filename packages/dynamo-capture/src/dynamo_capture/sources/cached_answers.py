@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import weakref
 from collections.abc import Hashable
@@ -14,17 +15,20 @@ NO_ANSWER: Final = object()
 """Stands for what a cache does not hold."""
 
 
-_TABLES: Final[weakref.WeakKeyDictionary[Any, tuple[dict[Any, Any], ...]]] = weakref.WeakKeyDictionary()
+_ADDRESSES: Final[weakref.WeakKeyDictionary[Any, tuple[int, ...]]] = weakref.WeakKeyDictionary()
+"""Where the tables of functions with a cache are. Not the tables: one whose results lead to its own function would
+keep both alive."""
 
 
 def caches_of(function: Any) -> tuple[dict[Any, Any], ...]:
     """The tables of a function with a cache, which has the same ones for as long as it lives."""
-    found = _TABLES.get(function)
-    if found is None:
+    addresses = _ADDRESSES.get(function)
+    if addresses is None:
         referred = gc.get_referents(function)
-        found = tuple(one for one in referred if type(one) is dict and one is not vars(function))
-        _TABLES[function] = found
-    return found
+        tables = tuple(one for one in referred if type(one) is dict and one is not vars(function))
+        _ADDRESSES[function] = tuple(map(id, tables))
+        return tables
+    return tuple(ctypes.cast(address, ctypes.py_object).value for address in addresses)
 
 
 def is_answered(function: Any, given: tuple[Any, ...]) -> bool:
