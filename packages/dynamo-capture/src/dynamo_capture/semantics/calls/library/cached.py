@@ -187,9 +187,8 @@ def _may_change(function: Any, seen: set[Any]) -> bool:
     nothing that could, and need not be traced twice."""
     code = getattr(function, "__code__", None)
     if code is None:
-        return (
-            not seen
-        )  # nothing is known of what the cache is of; what it names is mostly torch's or Python's own
+        # Nothing is known of what the cache is of; what that names is mostly torch's or Python's own.
+        return not seen
     if code in seen:
         return False
     seen.add(code)
