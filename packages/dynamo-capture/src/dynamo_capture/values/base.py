@@ -168,10 +168,8 @@ class Value:
         return found.call(tx, args, kwargs)
 
     def get_item(self, tx: Context, key: Value) -> Value:
-        """``x[key]``."""
-        if issubclass(
-            self.python_type(), type
-        ):  # which Python asks for ``__class_getitem__``, and words otherwise
+        """``x[key]``. A class Python asks for ``__class_getitem__``, and refuses in other words."""
+        if issubclass(self.python_type(), type):
             raise self.unsupported("indexing")
         raise self._lacking(tx, "__getitem__", "indexing", "{name!r} object is not subscriptable")
 
