@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from benchmarks.models import Workload, loss_of
 from fxstack.verification.compare import nudge_
+from fxstack_dashboard.measuring.steps import tensors_in
 
 Compiler = Callable[[nn.Module], Any]
 
@@ -32,18 +33,6 @@ def relative_error(found: Tensor, expected: Tensor) -> float:
         return float("inf")
     scale = float(two.nan_to_num().norm())
     return float((one - two).nan_to_num().norm()) / (scale or 1.0)
-
-
-def tensors_in(value: Any, path: str = "result") -> Iterator[tuple[str, Tensor]]:
-    """Every tensor in nested tuples, lists and mappings (model outputs too), with its path."""
-    if isinstance(value, Tensor):
-        yield path, value
-    elif isinstance(value, Mapping):
-        for key, item in value.items():
-            yield from tensors_in(item, f"{path}[{key!r}]")
-    elif isinstance(value, (tuple, list)):
-        for position, item in enumerate(value):
-            yield from tensors_in(item, f"{path}[{position}]")
 
 
 def inference_error(workload: Workload, compiler: Compiler, length: int | None = None) -> float:
