@@ -146,9 +146,16 @@ static PyObject *region_class(PyObject *self, void *Py_UNUSED(closure))
     return Py_NewRef(is_function && region->callback != NULL ? (PyObject *)&PyFunction_Type : (PyObject *)Py_TYPE(self));
 }
 
+/* Stock's compiler leaves alone what has this mark: a function that this stack compiles is none that it should inline. */
+static PyObject *region_stock_disable(PyObject *Py_UNUSED(self), void *Py_UNUSED(closure))
+{
+    return Py_NewRef(Py_True);
+}
+
 static PyGetSetDef region_getset[] = {
     {"__class__", region_class, NULL, "FunctionType for an optimized function.", NULL},
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, NULL, NULL},
+    {"_torchdynamo_disable", region_stock_disable, NULL, "Stock's compiler does not look into it.", NULL},
     {"__code__", region_of_function, NULL, "The function's code.", "__code__"},
     {"__defaults__", region_of_function, NULL, "The function's defaults.", "__defaults__"},
     {"__kwdefaults__", region_of_function, NULL, "The function's defaults by name.", "__kwdefaults__"},

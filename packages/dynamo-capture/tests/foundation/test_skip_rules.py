@@ -1,5 +1,6 @@
 """Which code is captured on its own."""
 
+import collections
 import contextlib
 import gc
 import sys
@@ -28,6 +29,14 @@ def test_not_the_machinery_of_python_torch_and_the_stack():
     )
     assert not _is(run_graph)
     assert not is_worth_capturing(sys.modules["importlib._bootstrap"]._find_spec.__code__, {})
+
+
+def test_methods_made_from_a_text_belong_to_the_module_of_their_class():
+    point = collections.namedtuple("point", "x y")
+    assert not _is(point.__new__)
+    made = compile("lambda self: 0", "<string>", "eval")
+    assert not is_worth_capturing(made, {"__name__": "torch.fx.node"})
+    assert is_worth_capturing(made, {"__name__": "model"})
 
 
 def test_torchs_modules_are_code_like_the_programs():

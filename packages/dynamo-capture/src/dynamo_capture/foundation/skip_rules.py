@@ -22,7 +22,7 @@ def is_worth_capturing(code: CodeType, namespace: Mapping[str, Any]) -> bool:
     module = str(namespace.get("__name__"))
     if name.startswith("<frozen") or module.partition(".")[0] in STACK_PACKAGES or is_runtime(module):
         return False
-    if _is_called_by_the_collector(code):
+    if _is_called_by_the_collector(code) or (name == "<string>" and _is_written_for_torch(module)):
         return False
     return not name.startswith(_UNCAPTURED) or _is_torch_module_code(name)
 
@@ -43,6 +43,11 @@ def _is_called_by_the_collector(code: CodeType) -> bool:
         getattr(callback, "__code__", getattr(type(callback).__call__, "__code__", None)) is code
         for callback in gc.callbacks
     )
+
+
+def _is_written_for_torch(module: str) -> bool:
+    """Whether code that was made from a text is a method of one of torch's data classes, or makes a named tuple."""
+    return module.partition(".")[0] == "torch" or module.startswith("namedtuple_")
 
 
 def is_torchs(code: CodeType) -> bool:

@@ -15,7 +15,7 @@ def call_optimized(
     tx: Context, function: RegionFunction, args: list[Value], kwargs: dict[str, Value]
 ) -> Value:
     """A call of what ``optimize(...)(f)`` returned: with equal options, of ``f``."""
-    reason = skip_reason(function)
+    reason = skip_reason(function.function)
     if reason is None and not tx.takes_in(function):
         name = getattr(function, "__qualname__", "a function")
         reason = f"{name} is a region with options of its own"

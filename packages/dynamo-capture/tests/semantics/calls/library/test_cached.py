@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import logging
 
 import pytest
 import torch
@@ -168,3 +169,49 @@ def test_guards_do_not_run_what_a_cleared_cache_does_not_have():
     for one in (plain, compiled):
         one.cache.cache_clear()
     _same(plain, compiled, (X, True), (X, True), (X, False))
+
+
+@pytest.mark.parametrize("bound", [None, 128])
+@pytest.mark.parametrize("is_later", [False, True])
+def test_a_cached_note_is_deferred_with_its_cache(bound, is_later):
+    """``@lru_cache def warn_once(): log.warning(...)``, the first thing of a function or after others."""
+
+    def make():
+        said = []
+
+        @functools.lru_cache(maxsize=bound)
+        def note(word):
+            print_to(said, word)
+
+        def print_to(place, word):
+            place.append(word)
+
+        def program(x, word):
+            if is_later:
+                said.append("begun")
+            note(word)
+            return x * 2, list(said)
+
+        return program
+
+    plain, compiled, _ = _pair(make)
+    _same(plain, compiled, (X, "a"), (X, "a"), (X, "b"), (X, "a"))
+
+
+def test_a_cached_warning_breaks_no_graph(caplog):
+    logger = logging.getLogger("a.cached.warning")
+
+    @functools.lru_cache
+    def warn_once():
+        logger.warning("once")
+
+    def program(x):
+        warn_once()
+        return x * 2
+
+    compiled = optimize(_backend)(program)
+    for _ in range(3):
+        assert torch.equal(compiled(X), X * 2)
+    assert [record.message for record in caplog.records] == ["once"]
+    replacements = compiled.__fxstack_capture__.report.replacements  # of handlers of logs too
+    assert [one.stopped for code, one in replacements if code is program.__code__] == [None]

@@ -14,7 +14,7 @@ is always what its cache gives, however old that is. ``cache_info()`` counts the
 
 A function that would run, and changes what existed before, as tracing into it shows, is left to Python, which runs it
 where the program does: what was read before the call would not be so any more. So is one whose cache has a bound,
-answer or not: guards that ask it decide which entry goes next. Guards ask a function that may have effects only where
+answer or not: guards that ask it decide which entry goes next. (One that only defers calls is deferred itself.) Guards ask a function that may have effects only where
 its cache has the answer, and fail elsewhere. Under ``fullgraph=True`` it is run
 for real; if it has changed what was read, the call that is being compiled fails (CAP410).
 
@@ -40,6 +40,7 @@ from dynamo_capture.sources.sources import CallSource, known_object
 from dynamo_capture.values import Const, ObjectValue, TensorValue, Value
 from dynamo_capture.values.base import Context
 from fx_guards import constants_equal
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 
 
 def call_cached(tx: Context, owner: Const, args: list[Value], kwargs: dict[str, Value]) -> Value:
@@ -57,8 +58,12 @@ def call_cached(tx: Context, owner: Const, args: list[Value], kwargs: dict[str, 
             NOT_IN_PYTHON, f"{owner.describe()} has a cache that is full: another entry would go"
         )
     matters = is_suspect and not tx.policy.is_fullgraph and (_is_bounded(function) or not keeps_answer)
-    if matters and _changes(tx, function, args, kwargs):
-        raise GraphBreak(NOT_IN_PYTHON, f"{owner.describe()} has a cache, and effects beside its result")
+    if matters:
+        trial = _traced(tx, function, args, kwargs)
+        if trial.changes:
+            if trial.only_defers(tx, None):
+                return _deferred(tx, function, args, kwargs, trial)
+            raise GraphBreak(NOT_IN_PYTHON, f"{owner.describe()} has a cache, and effects beside its result")
     try:
         real = source.ask(function)
     except Exception as error:  # the program's own: nothing of it is kept
@@ -127,47 +132,67 @@ def _after_changes(tx: Context, owner: Const, args: list[Value], kwargs: dict[st
     )
     if code is None:
         raise refusal
-    result, done = _traced(tx, function, args, kwargs)
-    if done is None or not tx.is_constant(result):
+    trial = _traced(tx, function, args, kwargs)
+    if trial.failure is not None:
+        raise trial.failure
+    if trial.only_defers(tx, None):
+        return _deferred(tx, function, args, kwargs, trial)
+    known = trial.result
+    if trial.done or trial.done is None or known is None or not tx.is_constant(known):
         raise refusal
-    if tx.constant(result) is None:
-        is_note = all(map(tx.effects.is_note, done))
-        for key in done:
-            del tx.effects.log[key]
-        tx.effects.deferred(function, args, kwargs, is_note=is_note)
-        return result
-    if done or not _gives(tx, function, source, tx.constant(result)):
+    if not _gives(tx, function, source, tx.constant(known)):
         raise refusal
     return tx.wrap(source.ask(function), source)
 
 
-def _traced(
-    tx: Context, function: Any, args: list[Value], kwargs: dict[str, Value]
-) -> tuple[Value, list[Any] | None]:
-    """What the function gives without its cache, and the calls that it defers: None where it does more than that."""
+@dataclass(frozen=True, slots=True)
+class _Trial:
+    """A function, traced into without its cache: what it gives, or why it could not be traced to its end; whether it
+    ``changes`` what existed before; and the calls that it defers (``done``), None where it does more than that."""
+
+    result: Value | None
+    failure: GraphBreak | UserRaise | None
+    changes: bool
+    done: list[Any] | None
+
+    def only_defers(self, tx: Context, result: object) -> bool:
+        """Whether it gives this constant, and has no effects but calls that it defers."""
+        known = self.result
+        is_result = known is not None and tx.is_constant(known) and tx.constant(known) is result
+        return is_result and self.done is not None
+
+
+def _traced(tx: Context, function: Any, args: list[Value], kwargs: dict[str, Value]) -> _Trial:
     effects, before, drawn = tx.effects, set(tx.effects.log), len(tx.draws.log)
-    generators = list(tx.generators)
+    generators, result, failure = list(tx.generators), None, None
     with effects.observed() as touched:
-        result = Const(function.__wrapped__).call(tx, args, kwargs)
+        try:
+            result = Const(function.__wrapped__).call(tx, args, kwargs)
+        except (GraphBreak, UserRaise) as error:
+            failure = error
     done = [key for key in effects.log if key not in before]
     changed = [value for value in touched if value is not None]
+    reaches_out = first_outside(tx, changed, args, generators) is not None
+    changes = bool(done) or len(changed) < len(touched) or reaches_out
     is_more = (
         any(effects.log[key][0] != "call" for key in done)
         or len(touched) - len(changed) != len(done)
         or len(tx.draws.log) > drawn
-        or first_outside(tx, changed, args, generators) is not None
+        or reaches_out
     )
-    return result, None if is_more else done
+    return _Trial(result, failure, changes, None if is_more else done)
 
 
-def _changes(tx: Context, function: Any, args: list[Value], kwargs: dict[str, Value]) -> bool:
-    """Whether the function, traced into as far as that goes, changes what existed before."""
-    logged, generators = set(tx.effects.log), list(tx.generators)
-    with tx.effects.observed() as touched, suppress(GraphBreak, UserRaise):
-        Const(function.__wrapped__).call(tx, args, kwargs)
-    return any(key not in logged for key in tx.effects.log) or (
-        first_outside(tx, touched, args, generators) is not None
-    )
+def _deferred(
+    tx: Context, function: Any, args: list[Value], kwargs: dict[str, Value], trial: _Trial
+) -> Value:
+    """The call itself, with its cache, in the place of the calls that it defers."""
+    assert trial.result is not None
+    is_note = all(map(tx.effects.is_note, trial.done or ()))
+    for key in trial.done or ():
+        del tx.effects.log[key]
+    tx.effects.deferred(function, args, kwargs, is_note=is_note)
+    return trial.result
 
 
 _WRITES = frozenset(
