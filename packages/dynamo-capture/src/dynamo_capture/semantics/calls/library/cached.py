@@ -14,9 +14,10 @@ is always what its cache gives, however old that is. ``cache_info()`` counts the
 
 A function that would run, and changes what existed before, as tracing into it shows, is left to Python, which runs it
 where the program does: what was read before the call would not be so any more. So is one whose cache has a bound,
-answer or not: guards that ask it decide which entry goes next. (One that only defers calls is deferred itself.) Guards ask a function that may have effects only where
-its cache has the answer, and fail elsewhere. Under ``fullgraph=True`` it is run
-for real; if it has changed what was read, the call that is being compiled fails (CAP410).
+answer or not: guards that ask it decide which entry goes next. One that gives None and only defers calls, as a warning
+that is said once does, is deferred itself, cache and all. Guards ask a function that may have effects only where its
+cache has the answer, and fail elsewhere. Under ``fullgraph=True`` it is run for real; if it has changed what was read,
+the call that is being compiled fails (CAP410).
 
 A tensor or an object that the trace made has no name for a guard. There the graph ends; under ``fullgraph=True``, where
 it may not, what the cache has for a tensor is read, if it has an answer. If not the function is traced into, its cache
