@@ -7,8 +7,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from benchmarks.compare import relative_error, results_error, tensors_in, training_error
+from benchmarks.compare import relative_error, results_error, training_error
 from benchmarks.models import Workload
+from fxstack_dashboard.measuring.steps import tensors_in
 
 
 def test_relative_error_is_measured_against_the_expected_norm() -> None:

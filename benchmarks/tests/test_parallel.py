@@ -17,8 +17,9 @@ import torch
     reason="torch without gloo",
 )
 def test_two_processes_on_a_cpu(tmp_path: Path) -> None:
-    sizes = "--layers 1 --width 64 --vocabulary 50 --batch 2 --length 8 --rounds 1".split()
-    command = [sys.executable, "-m", "benchmarks.parallel", "--device", "cpu", "--wrappers", "ddp", *sizes]
+    sizes = {"layers": 1, "width": 64, "vocabulary": 50, "batch": 2, "length": 8, "rounds": 1}
+    command = [sys.executable, "-m", "benchmarks.parallel", "--device", "cpu", "--wrappers", "ddp"]
+    command += [word for name, size in sizes.items() for word in (f"--{name}", str(size))]
     ran = subprocess.run(
         [*command, "--systems", "eager", "fxstack"],
         env={**os.environ, "FXSTACK_CACHE_DIR": str(tmp_path), "OMP_NUM_THREADS": "1"},
