@@ -16,6 +16,7 @@ from dynamo_capture.foundation.break_kinds import NOT_RESUMABLE, OTHER_INTERPRET
 from dynamo_capture.foundation.break_positions import Stopped
 from dynamo_capture.foundation.errors import GUARD_FAILS, CaptureError, GraphBreak
 from dynamo_capture.foundation.graph_breaks import BreakReport
+from dynamo_capture.frames.callee_sizes import note_for_callees
 from dynamo_capture.frames.frame import Frame
 from dynamo_capture.frames.resume_symbols import note
 from dynamo_capture.frames.steps import PreparedCode
@@ -91,6 +92,7 @@ def capture(
     else:
         note(session, tx, frames, broken is not None and gives_other_sizes(broken.reason))
         code = assembly.for_break(frames, blocks, session.resumes, backend.finish)
+        note_for_callees(session, tx, frames, code)
     if report is not None:
         _log.info("%s", report)
         emit("break", code=view.code, report=report)

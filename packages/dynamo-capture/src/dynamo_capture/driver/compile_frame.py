@@ -42,6 +42,7 @@ from dynamo_capture.foundation.errors import (
 )
 from dynamo_capture.foundation.graph_breaks import KINDS, BreakReport
 from dynamo_capture.foundation.skip_rules import is_closed, is_worth_capturing
+from dynamo_capture.frames.callee_sizes import sizes_around
 from dynamo_capture.frames.resume_symbols import history_of
 from dynamo_capture.frames.steps import PreparedCode, prepare
 from dynamo_capture.hook.frame_hook import (
@@ -313,16 +314,15 @@ class FrameCompiler:
         history = history_of(session, view.code, session.resumes)
         register_loaded()
         register_loaded_blocks()
-        follows_data = id(view.code) not in session.without_data
-        leaves_apart = id(view.code) in session.leaves_apart
         policy = Policy(
             session.dynamic,
             history,
             session.fullgraph,
-            follows_data,
-            leaves_apart,
+            id(view.code) not in session.without_data,
+            id(view.code) in session.leaves_apart,
             session.functions,
             session.varying,
+            sizes_around(session, view.code),
         )
         tx = Trace(session.library, policy, session.memo, session.resumes, session.takes_in, told_no)
         try:

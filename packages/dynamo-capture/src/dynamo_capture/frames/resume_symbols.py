@@ -74,7 +74,7 @@ def _note(tx: Context, name: str, value: Value, known: Varying) -> None:
         if value.content is not None:
             _note(tx, name, value.content, known)
         return
-    if tx.policy.is_open(value.source) or _is_unread(value):
+    if tx.policy.is_open(value.source) or is_unread(value):
         known[name] = "all"
     elif isinstance(value, Lazy):
         what = None if value.source is None else tx.policy.varying(value.source)
@@ -94,7 +94,7 @@ def _note(tx: Context, name: str, value: Value, known: Varying) -> None:
             _note(tx, f"{name}[{index}]", item, known)
 
 
-def _is_unread(value: Value) -> bool:
+def is_unread(value: Value) -> bool:
     """Whether nobody has asked of how many items it is."""
     return isinstance(value, NumberList | PartsTuple | PartsList | RangeList) and value.is_unread
 

@@ -23,10 +23,11 @@ from fx_interface.python_runtime.quick_dataclasses import dataclass
 class Session:
     """What all captures under one ``optimize`` share. What belongs to a code object is kept by identity: equal code
     may be another function's. ``without_data``: code whose graphs end where a size or number comes from data;
-    ``varying``: what of a code's variables was a symbol where a graph ended; ``leaves_apart``: where the program asks
-    for gradients of a tensor that it made; ``refused_in_modes``: what could not be captured in a TorchFunctionMode;
-    ``seen_once``: code that ran uncompiled because the stance says that its first call does; ``shown``: what profilers
-    show for a target."""
+    ``varying``: what of a code's variables was a symbol where a graph ended; ``open_sizes``: what sizes that vary were
+    when replacement code was made, for what that code calls; ``leaves_apart``: where the program asks for gradients of
+    a tensor that it made; ``refused_in_modes``: what could not be captured in a TorchFunctionMode; ``seen_once``: code
+    that ran uncompiled because the stance says that its first call does; ``shown``: what profilers show for a
+    target."""
 
     backend: Callable[..., Any]
     library: OperatorLibrary
@@ -37,6 +38,7 @@ class Session:
     resumes: ResumeCodes = field(default_factory=ResumeCodes)
     histories: dict[int, SizeHistory] = field(default_factory=dict)
     varying: dict[int, tuple[CodeType, Varying]] = field(default_factory=dict)
+    open_sizes: dict[int, tuple[CodeType, frozenset[int]]] = field(default_factory=dict)
     failures: dict[int, int] = field(default_factory=dict)
     targets: dict[int, CodeType] = field(default_factory=dict)
     shown: dict[int, str] = field(default_factory=dict)
@@ -72,6 +74,7 @@ class Session:
         self.report = Report()
         self.histories.clear()
         self.varying.clear()
+        self.open_sizes.clear()
         self.failures.clear()
         self.refusals.clear()
         self.without_data.clear()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import field
 from types import CodeType, FunctionType
 from typing import Literal, NamedTuple, TypeAlias
@@ -54,13 +54,20 @@ class SizeHistory:
     exhausted: set[UserLocation] = field(default_factory=set)
     functions: dict[str, tuple[weakref.ref[FunctionType], CodeType] | None] = field(default_factory=dict)
 
-    def record_sizes(self, key: str, sizes: tuple[int, ...]) -> tuple[int | None, ...]:
-        """Remember these sizes; None stands for a size that has differed."""
-        return _merge(self.sizes, key, sizes)
+    def record_sizes(
+        self, key: str, sizes: tuple[int, ...], callers: Collection[int] = ()
+    ) -> tuple[int | None, ...]:
+        """Remember these sizes; None stands for a size that has differed, or that equals one of the ``callers`` when it
+        is first seen."""
+        return _merge(self.sizes, key, sizes, callers)
 
-    def record_strides(self, key: str, strides: tuple[int, ...]) -> tuple[int | None, ...]:
-        """Remember these strides; None stands for one that has differed."""
-        return _merge(self.strides, key, strides)
+    def record_strides(
+        self, key: str, strides: tuple[int, ...], callers: Collection[int] = ()
+    ) -> tuple[int | None, ...]:
+        """Remember these strides; None stands for one that has differed, or that is a multiple of a size of the
+        ``callers`` when it is first seen: that of a part of something larger."""
+        multiples = {n for n in strides if any(n % size == 0 for size in callers)}
+        return _merge(self.strides, key, strides, multiples)
 
     def first_form(self, key: str, sizes: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int, ...]:
         """The sizes and strides that this tensor had when it was first seen with as many dimensions."""
@@ -149,11 +156,11 @@ def _opened(known: tuple[int | None, ...] | None, found: tuple[int | None, ...])
 
 
 def _merge(
-    table: dict[str, tuple[int | None, ...]], key: str, found: tuple[int, ...]
+    table: dict[str, tuple[int | None, ...]], key: str, found: tuple[int, ...], callers: Collection[int]
 ) -> tuple[int | None, ...]:
     known = table.get(key)
     if known is None or len(known) != len(found):
-        merged: tuple[int | None, ...] = found
+        merged = tuple(None if n in callers else n for n in found)
     else:
         merged = tuple(a if a == b else None for a, b in zip(known, found, strict=True))
     table[key] = merged

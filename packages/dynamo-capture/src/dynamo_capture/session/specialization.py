@@ -60,7 +60,7 @@ class _Wrapper:
 class Policy:
     """The choice for one capture. ``dynamic``: True every size, False none, None those that differed. ``fullgraph``: no
     graph break is made where another version will do. ``follows_data``: sizes and numbers from data are symbols, and
-    break no graph."""
+    break no graph. ``callers_sizes``: what sizes that vary in the code that calls this are now."""
 
     def __init__(
         self,
@@ -71,6 +71,7 @@ class Policy:
         leaves_apart: bool = False,
         functions: KnownFunctions | None = None,
         varying: Mapping[int, tuple[CodeType, Varying]] = MappingProxyType({}),
+        callers_sizes: Collection[int] = (),
     ) -> None:
         self.follows_data = follows_data
         self._chosen = _by_default() if dynamic is None else dynamic
@@ -81,6 +82,7 @@ class Policy:
         self.leaves_apart = leaves_apart
         self.functions = KnownFunctions() if functions is None else functions
         self._varying = varying
+        self._callers_sizes = callers_sizes
         self._fullgraph = fullgraph
         self._history = history
         self._by_values: dict[tuple[int, int], Expr] = {}
@@ -276,7 +278,8 @@ class Policy:
             self._wrappers[source] = _Wrapper(shape, marked, static, from_call)
         if self._dynamic is False and not marked:
             return shape, stride, ((), ())
-        seen = self._history.record_sizes(source.expression, shape)
+        callers = self._callers_sizes if from_call else ()
+        seen = self._history.record_sizes(source.expression, shape, callers)
         is_open = self._history.is_open(source.expression)
         if is_open:
             seen = (None,) * len(shape)
@@ -286,7 +289,7 @@ class Policy:
             and (d in marked or (seen[d] is None if self._dynamic is None else self._dynamic and from_call))
         ]  # fmt: skip
         first = self._history.first_form(source.expression, shape, stride)
-        known_strides = self._history.record_strides(source.expression, stride)
+        known_strides = self._history.record_strides(source.expression, stride, callers)
         moved = [d for d, n in enumerate(stride) if n >= 2 and (is_open or known_strides[d] is None)]
         if not chosen and not moved:
             return shape, stride, ((), ())
@@ -294,7 +297,7 @@ class Policy:
         for dim in chosen:
             bounds = marked.get(dim, (None, None))
             low, high = bounds
-            values = None if is_open else (shape[dim], first[dim])
+            values = None if is_open or shape[dim] in self._callers_sizes else (shape[dim], first[dim])
             sizes[dim] = self._symbol(tx, shape[dim], SizeSource(source, dim), values, low, high)
         strides, open_strides = self._strides(tx, source, sizes, (shape, stride, first[len(shape) :]), moved)
         return tuple(sizes), strides, (chosen, open_strides)
