@@ -8,10 +8,10 @@ from inductor_codegen.codegen.cpp.attention.source import emit_attention
 from inductor_codegen.codegen.cpp.loops.lanes import LaneWriter
 from inductor_codegen.codegen.cpp.loops.rows import RowWriter
 from inductor_codegen.codegen.cpp.loops.slices import SliceWriter
-from inductor_codegen.codegen.cpp.loops.stored_bits import without_conversions
 from inductor_codegen.codegen.cpp.loops.threads import Sharing, sharing_of
 from inductor_codegen.codegen.cpp.text.dtypes import STORED
 from inductor_codegen.codegen.cpp.text.preamble import with_preamble
+from inductor_codegen.codegen.cpp.text.stored_bits import without_conversions
 from inductor_codegen.ir.attention.form import AttentionKernel
 from inductor_codegen.ir.kernel import (
     Access,

@@ -20,6 +20,8 @@ from inductor_codegen.ir.scalar import Apply, Guarded, Load, Scalar
 
 STREAMS = 4
 """Points of a turn."""
+LANES = 16
+"""Turns that fill a vector of the widest kind."""
 MOST_OPERATIONS = 4
 """Operations at a point from which on there are no streams."""
 MOST_READS = 1
@@ -40,9 +42,11 @@ def may_stream(accumulators: Sequence[Accumulator], nodes: Collection[Scalar], *
     return operations <= MOST_OPERATIONS
 
 
-def turns(size: str, least: int) -> str:
-    """The definition of the turns of a loop of ``size`` points, none where it has fewer than ``least``."""
-    return f"const int64_t turns = {size} < {least} ? 0 : ({size}) / {STREAMS};"
+def turns_of(points: int) -> int:
+    """The turns of a loop of ``points`` points. They fill vectors: what is left of a stream would be computed number by
+    number in each of them."""
+    turns = points // STREAMS
+    return turns // LANES * LANES or turns
 
 
 def term(accumulator: Accumulator, stream: int) -> str:

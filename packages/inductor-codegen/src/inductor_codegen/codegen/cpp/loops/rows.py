@@ -2,49 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from fx_interface.symbols import IntLike
-from inductor_codegen.codegen.cpp.loops.bounds import is_short, length, together
-from inductor_codegen.codegen.cpp.loops.half_blocks import (
-    NO_BLOCKS,
-    STRIP,
-    HalfBlocks,
-    converts_rows,
-    half_blocks,
-)
+from inductor_codegen.codegen.cpp.loops.bounds import together
+from inductor_codegen.codegen.cpp.loops.half_blocks import NO_BLOCKS, HalfBlocks, converts_rows, half_blocks
 from inductor_codegen.codegen.cpp.loops.index_set_splitting import Choice, Cut, Part, Parts, parts_of
-from inductor_codegen.codegen.cpp.loops.reduction_streams import (
-    STREAMS,
-    additions,
-    declarations,
-    may_stream,
-    term,
-    turns,
-)
+from inductor_codegen.codegen.cpp.loops.innermost import InnermostWriter
 from inductor_codegen.codegen.cpp.loops.skipped_passes import conditions_to_run, only_where_not_finite
 from inductor_codegen.codegen.cpp.loops.threads import Sharing
-from inductor_codegen.codegen.cpp.loops.vectors import narrowest
-from inductor_codegen.codegen.cpp.loops.writer import Writer
 from inductor_codegen.codegen.cpp.text.dtypes import COMPUTED
 from inductor_codegen.codegen.cpp.text.reductions import Accumulator
 from inductor_codegen.codegen.cpp.text.scope import Scope, conditions
 from inductor_codegen.ir.index import LoopVar
-from inductor_codegen.ir.kernel import Accumulate, Keep, Kernel, Pass, Statement, Store, extent_product
+from inductor_codegen.ir.kernel import Kernel, Pass, extent_product
 from inductor_codegen.ir.scalar import Load, Total
 from inductor_codegen.ir.traverse import postorder, roots_of
 
 BLOCK = 4096
 """Points of a kernel of one loop that one thread takes at a time."""
-PART = 1024
-"""Terms of a sum that are added up before their total joins the others, where each turn takes several."""
-LONG = 512
-"""Terms from which on a sum is made of several streams; of a part where each turn takes one."""
-SHORT = 64
-"""Terms up to which the lanes of a wide vector take longer to be joined than a narrow one takes to be filled."""
 
 
-class RowWriter(Writer):
+class RowWriter(InnermostWriter):
     """A kernel that is vectorised along the last inner loop."""
 
     def __init__(self, kernel: Kernel) -> None:
@@ -243,155 +222,3 @@ class RowWriter(Writer):
             self.add(f"const int64_t {loop.name} = 0;")
             self.add(f"widen_halves({self._widened[load]}, {run}, {loop.extent});")
             self.close()
-
-    def _plain(self, step: Pass, points: Scope, accumulators: list[Accumulator]) -> None:
-        """The innermost loop of a pass that hardly any row needs, which takes little time to compile."""
-        self._loop(self.kernel.inner[-1])
-        names = {a.item.accumulator: a.name for a in accumulators}
-        self.add(*points.lines, *self._statements(step.points, points, names))
-        self.close()
-
-    def _innermost(
-        self,
-        step: Pass,
-        points: Scope,
-        accumulators: list[Accumulator],
-        blocks: HalfBlocks,
-        bounds: tuple[str, str] | None,
-    ) -> None:
-        loop = self.kernel.inner[-1]
-        begin, end = bounds or ("0", self.names.size(loop.extent))
-        in_parts = any(accumulator.splits for accumulator in accumulators) and not self._gathers(step)
-        streams = not blocks and in_parts and self._may_stream(step, accumulators)
-        terms = PART if streams else LONG
-        long = in_parts and not (isinstance(loop.extent, int) and loop.extent <= terms)
-        if long:
-            self.open(f"for (int64_t part = {begin}; part < {end}; part += {terms})")
-            begin, end = "part", self._part_end(loop, begin, end, terms)
-        names = {a.item.accumulator: a.partial if in_parts else a.name for a in accumulators}
-        if in_parts:
-            self.add(*(f"{a.type} {a.partial} = {a.start};" for a in accumulators if a.splits))
-        if streams:
-            begin = self._streams(step, points, accumulators, names, (begin, end))
-        if blocks:
-            begin, end = self._open_strip(loop, begin, end, blocks, points)
-        clauses = [c for a in accumulators if not a.searches for c in a.clauses(names[a.item.accumulator])]
-        if bounds and not self.kernel.outer and not accumulators:
-            clauses.append(f"simdlen(VECTOR_BYTES / {narrowest(step, blocks, self.dtypes)})")
-        if (
-            accumulators
-            and (length(begin, end) or SHORT + 1) <= SHORT
-            and narrowest(step, blocks, self.dtypes) >= 4
-        ):
-            clauses.append(f"simdlen(SHORT_VECTOR_BYTES / {narrowest(step, blocks, self.dtypes)})")
-        if begin != end:
-            if not any(a.searches for a in accumulators) and not is_short(begin, end):
-                self.add(" ".join(["#pragma omp simd", *clauses, *self._bad(step.points)]))
-            self._loop(loop, begin, end)
-            self.add(*points.lines, *self._statements(step.points, points, names, blocks))
-            self.close()
-        if blocks:
-            self._close_strip(loop, blocks, points)
-        if in_parts:
-            self.add(*(line for a in accumulators if a.splits for line in a.join(a.partial, "")))
-        if long:
-            self.close()
-
-    def _part_end(self, loop: LoopVar, begin: str, end: str, terms: int) -> str:
-        """Where a part ends, as text."""
-        if begin == "0" and isinstance(loop.extent, int) and loop.extent % terms == 0:
-            return f"part + {terms}"
-        self.add(f"const int64_t part_end = {end} - part < {terms} ? {end} : part + {terms};")
-        return "part_end"
-
-    def _may_stream(self, step: Pass, accumulators: list[Accumulator]) -> bool:
-        """Whether a long pass over a row should take several points at a turn."""
-        extent = self.kernel.inner[-1].extent
-        if self.kernel.outer and not isinstance(extent, int):
-            return False
-        roots = [root for statement in step.points for root in roots_of(statement)]
-        few = isinstance(extent, int) and extent < LONG
-        moving = self._moving(roots, conditions(roots))
-        return not few and may_stream(accumulators, moving, along_row=True)
-
-    def _streams(
-        self,
-        step: Pass,
-        points: Scope,
-        accumulators: list[Accumulator],
-        names: dict[int, str],
-        bounds: tuple[str, str],
-    ) -> str:
-        """The loop over most of a part, four points at a turn, where that is better; what is left begins there."""
-        count = length(*bounds)
-        taken = "turns" if count is None else str(count // STREAMS)
-        if count is None:
-            self.add(turns(bounds[1] if bounds[0] == "0" else f"{bounds[1]} - {bounds[0]}", LONG))
-        clauses = [clause for a in accumulators for clause in a.clauses(names[a.item.accumulator])]
-        self.add(" ".join(["#pragma omp simd", *clauses, *self._bad(step.points)]))
-        self.open(f"for (int64_t turn = 0; turn < {taken}; ++turn)")
-        self.add(*declarations(accumulators))
-        for stream in range(STREAMS):
-            self.open("")
-            begin = "turn" if bounds[0] == "0" else f"{bounds[0]} + turn"
-            offset = f" + {stream} * {taken}" if stream else ""
-            self.add(f"const int64_t {self.kernel.inner[-1].name} = {begin}{offset};", *points.lines)
-            self.add(*self._statements(step.points, points, names, stream=stream))
-            self.close()
-        self.add(*additions(accumulators, names))
-        self.close()
-        if isinstance(count, int):
-            rest = count - count % STREAMS
-            return bounds[1] if rest == count else f"{bounds[0]} + {rest}"
-        return f"{bounds[0]} + {STREAMS} * {taken}"
-
-    def _open_strip(
-        self, loop: LoopVar, begin: str, end: str, blocks: HalfBlocks, points: Scope
-    ) -> tuple[str, str]:
-        """The loop over blocks of 16-bit floats that are converted at once; the bounds of a block."""
-        self.open(f"for (int64_t strip = {begin}; strip < {end}; strip += {STRIP})")
-        self.add(f"const int64_t strip_end = {end} - strip < {STRIP} ? {end} : strip + {STRIP};")
-        self.add(*blocks.arrays(STRIP))
-        self._at_strip(loop, blocks.widen(points.index, "strip_end - strip"))
-        return "strip", "strip_end"
-
-    def _close_strip(self, loop: LoopVar, blocks: HalfBlocks, points: Scope) -> None:
-        self._at_strip(loop, blocks.narrow(points.index, "strip_end - strip"))
-        self.close()
-
-    def _at_strip(self, loop: LoopVar, lines: list[str]) -> None:
-        if lines:
-            self.open("")
-            self.add(f"const int64_t {loop.name} = strip;", *lines)
-            self.close()
-
-    def _has_parts(self) -> bool:
-        if len(self.kernel.inner) != 1:
-            return bool(self.kernel.inner)
-        extent = self.kernel.inner[-1].extent
-        return not isinstance(extent, int) or extent >= LONG or any(map(self._gathers, self.kernel.passes))
-
-    def _statements(
-        self,
-        statements: Iterable[Statement],
-        scope: Scope,
-        names: dict[int, str],
-        blocks: HalfBlocks = NO_BLOCKS,
-        stream: int | None = None,
-    ) -> list[str]:
-        lines: list[str] = []
-        for statement in statements:
-            match statement:
-                case Store():
-                    at = f"{self.kernel.inner[-1].name} - strip" if blocks else ""
-                    lines.append(self._store(statement, scope, blocks, at))
-                case Keep(slot, value):
-                    lines.append(f"kept{slot}[{self._inner_position()}] = {scope.name(value)};")
-                case Accumulate(accumulator, _, value, _, position):
-                    where = "" if position is None else scope.index(position)
-                    found = self.accumulators[accumulator]
-                    if stream is not None:
-                        lines.append(f"{term(found, stream)} = {found.term(scope.name(value))};")
-                        continue
-                    lines += found.step(scope.name(value), where, names.get(accumulator, found.name))
-        return lines

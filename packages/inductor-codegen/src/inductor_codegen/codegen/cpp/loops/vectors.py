@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import torch
 
 from inductor_codegen.codegen.cpp.loops.half_blocks import HalfBlocks
-from inductor_codegen.codegen.cpp.loops.stored_bits import HALVES
+from inductor_codegen.codegen.cpp.text.stored_bits import HALVES
 from inductor_codegen.ir.kernel import Pass, Store
 from inductor_codegen.ir.scalar import Load
 from inductor_codegen.ir.traverse import postorder, roots_of

@@ -9,7 +9,9 @@ import torch
 from inductor_codegen.codegen.cpp.text.dtypes import COMPUTED, converted
 from inductor_codegen.ir.kernel import Accumulate
 
-_OPENMP = {"sum": "+", "prod": "*", "amax": "max", "amin": "min", "any": "|", "all": "&"}
+_OPENMP = {
+    "sum": "+", "prod": "*", "amax": "max", "amin": "min", "argmax": "max", "argmin": "min", "any": "|", "all": "&",
+}  # fmt: skip
 
 
 class Accumulator:
@@ -31,6 +33,7 @@ class Accumulator:
         self.splits = in_parts and self.rounds
         self.total_type = "double" if self.splits else self.type
         self.tracks_nan = item.kind in ("amax", "amin") and self.dtype.is_floating_point
+        self.finds_nan = self.searches and self.dtype.is_floating_point
         self.name = f"a{item.accumulator}"
 
     @property
@@ -87,14 +90,14 @@ class Accumulator:
         if self.logical:
             operator = {"sum": "|", "prod": "&", "max": "|", "min": "&"}.get(operator, operator)
         found = [f"reduction({operator}:{name})"]
-        if self.tracks_nan:
-            found.append(f"reduction(|:{self.name}_nan)")
+        if self.tracks_nan or self.finds_nan:
+            found.append(f"reduction(|:{name}_nan)")
         return found
 
     @property
     def partial(self) -> str:
-        """The variable of a part of a long sum, else the total's."""
-        return f"p{self.item.accumulator}" if self.splits else self.name
+        """The variable of a part of a long sum or of a search by the block, else the total's."""
+        return f"p{self.item.accumulator}" if self.splits or self.searches else self.name
 
     def step(self, value: str, position: str, name: str, lane: str = "") -> list[str]:
         """Statements that take one more value into the variable ``name`` (at ``lane``)."""
@@ -109,8 +112,7 @@ class Accumulator:
                 return [f"{total} += {self.term(value)};"]
             case "prod":
                 return [f"{total} *= {value};"]
-        compare = ">" if self.item.kind == "amax" else "<"
-        lines = [f"{total} = {value} {compare} {total} ? {value} : {total};"]
+        lines = [f"{total} = {value} {self._compare} {total} ? {value} : {total};"]
         if self.tracks_nan:
             lines.append(f"{name}_nan{lane} |= {value} != {value};")
         return lines
@@ -119,13 +121,51 @@ class Accumulator:
         """What a sum adds for a value."""
         return converted(value, self.item.value.dtype, self.dtype)
 
+    def better(self, value: str, lane: str = "") -> str:
+        """Whether a searched value is better than all before it: larger (or smaller), or the first NaN."""
+        name, at = f"{self.name}{lane}", f"{self.name}_at{lane}"
+        better = f"({value} {self._compare} {name}) | ({at} < 0)"
+        return f"({better} | ({value} != {value})) & ({name} == {name})" if self.finds_nan else better
+
+    @property
+    def _compare(self) -> str:
+        return ">" if self.item.kind in ("amax", "argmax") else "<"
+
     def _search(self, value: str, position: str, lane: str) -> list[str]:
         name, at = f"{self.name}{lane}", f"{self.name}_at{lane}"
-        compare = ">" if self.item.kind == "argmax" else "<"
-        better = f"{value} {compare} {name} | {at} < 0"
-        if self.dtype.is_floating_point:
-            better = f"({better} | {value} != {value}) & ({name} == {name})"
-        return [f"if ({better}) {{ {name} = {value}; {at} = {position}; }}"]
+        return [f"if ({self.better(value, lane)}) {{ {name} = {value}; {at} = {position}; }}"]
+
+    def block_declarations(self, points: int) -> list[str]:
+        """Definitions for a search in a block of points: its best number, and its numbers."""
+        nan = [f"int32_t {self.partial}_nan = 0;"] if self.finds_nan else []
+        return [
+            f"{self.type} {self.partial} = {self.start};",
+            *nan,
+            f"{self.type} {self.partial}_of[{points}];",
+        ]
+
+    def block_step(self, value: str, at: str) -> list[str]:
+        """Statements that take a value into the block."""
+        best = self.partial
+        lines = [f"{best}_of[{at}] = {value};"]
+        if self.logical:
+            return [*lines, f"{best} {'|=' if self.item.kind == 'argmax' else '&='} (int32_t){value};"]
+        lines.append(f"{best} = {value} {self._compare} {best} ? {value} : {best};")
+        return [*lines, f"{best}_nan |= {value} != {value};"] if self.finds_nan else lines
+
+    def block_result(self) -> list[str]:
+        """Statements after the points of a block: a NaN is better than every number."""
+        return [f"if ({self.partial}_nan) {self.partial} = {self._nan};"] if self.finds_nan else []
+
+    def is_at(self, at: str) -> str:
+        """Whether the best number of a block is there."""
+        here = f"{self.partial}_of[{at}]"
+        found = f"({here} == {self.partial})"
+        return f"({found} | ({here} != {here}))" if self.finds_nan else found
+
+    @property
+    def _nan(self) -> str:
+        return '__builtin_nan("")' if self.dtype == torch.float64 else '__builtin_nanf("")'
 
     def join(self, source: str, source_suffix: str, lane: str = "") -> list[str]:
         """Statements that take a partial result into the total."""
@@ -139,9 +179,8 @@ class Accumulator:
                 return [f"{total} += {partial};"]
             case "prod":
                 return [f"{total} *= {partial};"]
-        compare = ">" if self.item.kind == "amax" else "<"
         return [
-            f"{total} = {partial} {compare} {total} ? {partial} : {total};",
+            f"{total} = {partial} {self._compare} {total} ? {partial} : {total};",
             *([nan] if self.tracks_nan else []),
         ]
 
@@ -150,8 +189,7 @@ class Accumulator:
         if self.searches:
             return f"{self.name}_at{lane}"
         if self.tracks_nan:
-            nan = '__builtin_nan("")' if self.dtype == torch.float64 else '__builtin_nanf("")'
-            return f"({self.name}_nan{lane} ? {nan} : {self.name}{lane})"
+            return f"({self.name}_nan{lane} ? {self._nan} : {self.name}{lane})"
         if self.logical:
             return f"({COMPUTED[self.item.dtype]})({self.name}{lane} != 0)"
         return f"{self.name}{lane}" if self.total_type == self.type else f"({self.type}){self.name}{lane}"
