@@ -52,10 +52,28 @@ static int length_is(PyObject *value, int64_t expected) {
     return length == (Py_ssize_t)expected;
 }
 
-/* `check->obj` is (keys, holds): an exact dict is walked here, any other goes to the record. */
+/* An OrderedDict's own order, which is that of its dict where it has one key. */
+static int ordered_keys_are(PyObject *keys, PyObject *value) {
+    PyObject *iterator = PyODict_Type.tp_iter(value), *key;
+    Py_ssize_t i = 0;
+    int same = iterator != NULL;
+    while (same && (key = PyIter_Next(iterator)) != NULL) {
+        same = i < PyTuple_GET_SIZE(keys) && constants_equal(PyTuple_GET_ITEM(keys, i), key);
+        Py_DECREF(key);
+        i++;
+    }
+    Py_XDECREF(iterator);
+    if (PyErr_Occurred()) {
+        PyErr_Clear();
+        return 0;
+    }
+    return same && i == PyTuple_GET_SIZE(keys);
+}
+
+/* `check->obj` is (keys, holds): a dict and an OrderedDict are walked here, any other goes to the record. */
 static int dict_keys_are(const Check *check, PyObject *value) {
     PyObject *keys = PyTuple_GET_ITEM(check->obj, 0), *found;
-    if (!PyDict_CheckExact(value)) {
+    if (!PyDict_CheckExact(value) && !PyODict_CheckExact(value)) {
         PyObject *answer = PyObject_CallOneArg(PyTuple_GET_ITEM(check->obj, 1), value);
         int holds = answer == Py_True;
         Py_XDECREF(answer);
@@ -63,6 +81,7 @@ static int dict_keys_are(const Check *check, PyObject *value) {
     }
     Py_ssize_t position = 0, i = 0;
     if (PyDict_GET_SIZE(value) != PyTuple_GET_SIZE(keys)) return 0;
+    if (PyODict_CheckExact(value) && PyTuple_GET_SIZE(keys) > 1) return ordered_keys_are(keys, value);
     while (PyDict_Next(value, &position, &found, NULL)) {
         if (i >= PyTuple_GET_SIZE(keys)) return 0;
         PyObject *key = Py_NewRef(found);

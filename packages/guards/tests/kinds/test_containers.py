@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections import OrderedDict, defaultdict
 from typing import Any
+
+import pytest
 
 import fx_guards
 from fx_interface.source import LocalSource
@@ -38,6 +41,27 @@ def test_an_ordered_dicts_own_order_counts() -> None:
     table.move_to_end("a")
     assert not guard.holds(table)
     assert not evaluator.check_call(_function, table)
+
+
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_an_ordered_dict_is_compared_without_python(count: int) -> None:
+    """Modules keep their hooks in such tables."""
+    table = OrderedDict((number, None) for number in range(count))
+    evaluator = fx_guards.build([fx_guards.DictKeys(X, tuple(table))], varnames=("x",))
+    called = []
+    sys.setprofile(lambda frame, event, _: called.append(frame.f_code.co_name) if event == "call" else None)
+    try:
+        held = evaluator.check_call(_function, table)
+    finally:
+        sys.setprofile(None)
+    assert held
+    assert not called
+    table[count] = None
+    assert not evaluator.check_call(_function, table)
+    del table[count]
+    if count:
+        table["other"] = table.pop(count - 1)
+        assert not evaluator.check_call(_function, table)
 
 
 def test_presence_never_calls_missing() -> None:
