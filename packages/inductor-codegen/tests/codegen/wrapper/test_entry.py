@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from pathlib import Path
 
@@ -26,6 +27,7 @@ from inductor_codegen.ir.program import (
     Program,
     Reuse,
     RunKernel,
+    Step,
     Storage,
     SymbolInput,
     UnusedInput,
@@ -273,3 +275,59 @@ def test_the_text_is_what_it_was() -> None:
         file.write_text(body)
     assert body == file.read_text()
     assert write_entry(BIG) == entry
+
+
+def layered(layers: int, failing: int | None = None) -> Program:
+    """``x`` times 2 and times ``w``, so many times; one layer may read a tensor that the kernel refuses."""
+    steps: list[Step] = []
+    given = "x"
+    for n in range(layers):
+        read = "bad" if n == failing else given
+        steps += [
+            Allocate(buffer(f"t{n}", 4, 4), Storage.SCRATCH),
+            scale(read, f"t{n}", 16, where=UserLocation("model.py", 7, "forward")),
+            CallExtern(
+                aten.mm.default, (BufferRef(f"t{n}"), BufferRef(f"w{n}")), (), (buffer(f"m{n}", 4, 4),)
+            ),
+            CallExtern(
+                aten.nonzero_static.default,
+                (BufferRef(f"m{n}"),),
+                (("size", 2),),
+                (Buffer(f"z{n}", (2, 2), (1, 2), torch.int64, CPU),),
+            ),
+            Free(f"t{n}"),
+        ]
+        given = f"m{n}"
+    weights = tuple(buffer(f"w{n}", 4, 4) for n in range(layers))
+    outputs = (BufferRef(given), *(BufferRef(f"z{n}") for n in range(layers)))
+    return Program(
+        (FloatInput("f"), buffer("x", 4, 4), buffer("bad", 4, 4), *weights), (SCALE,), tuple(steps), outputs
+    )
+
+
+def test_layers_are_a_loop(tmp_path: Path) -> None:
+    lengths = {n: len(write_entry(layered(n)).text) for n in (2, 20, 80)}
+    assert "for (int64_t it" not in write_entry(layered(2)).text
+    assert lengths[20] < 1.3 * lengths[2]
+    assert lengths[80] - lengths[20] < 60 * 100  # places in tables, declared inputs
+    assert len(write_entry(layered(20)).operators) <= 1
+    x, bad = torch.randn(4, 4), torch.full((4, 4), 13.0)
+    weights = [torch.randn(4, 4) * 0.3 for _ in range(20)]
+    result, *places = build(layered(20), tmp_path)(2.0, x, bad, *weights)
+    for weight, found in zip(weights, places, strict=True):
+        x = (x * 2) @ weight
+        assert torch.equal(found, torch.nonzero_static(x, size=2))
+    assert torch.equal(result, x)
+
+
+def test_a_failure_within_a_loop_frees_what_there_is(tmp_path: Path) -> None:
+    graph = build(layered(20, failing=13), tmp_path)
+    weights = [torch.randn(4, 4) for _ in range(20)]
+    counts = []
+    for _ in range(4):
+        with pytest.raises(IndexError, match=r"model\.py:7"):
+            graph(2.0, torch.randn(4, 4), torch.full((4, 4), 13.0), *weights)
+        counts.append(sys.getrefcount(weights[3]))
+    assert len(set(counts)) == 1
+    x, fine = torch.randn(4, 4), build(layered(20), tmp_path)
+    assert torch.isfinite(fine(0.1, x, x, *weights)[0]).all()

@@ -34,6 +34,8 @@ class CallWriter:
         self._memory = memory
         self.functions: dict[str, CFunction] = {}
         self.operators: list[OperatorCall] = []
+        self._index_of: dict[str, int] = {}
+        self._passed = 0
 
     @property
     def uses_dispatcher(self) -> bool:
@@ -157,16 +159,19 @@ class CallWriter:
         return f"{{ H r[{count}] = {{}}; return fx_retry({passed}, r, {count}, {where}); }}"
 
     def _pass_to_python(self, template: OperatorCall, values: RuntimeValues) -> str:
-        """The first arguments of ``fx_call_operator`` for a new entry of the operator table."""
-        index = len(self.operators)
-        self.operators.append(template)
+        """The first arguments of ``fx_call_operator``; equal calls share an entry of the operator table."""
+        index = self._index_of.setdefault(str(template.to_data()), len(self.operators))
+        if index == len(self.operators):
+            self.operators.append(template)
+        local = self._passed
+        self._passed += 1
         tensors, numbers = "nullptr", "nullptr"
         if values.tensors:
-            tensors = f"x{index}"
+            tensors = f"tensors_{local}"
             handles = ", ".join(self._memory.handle(name) for name in values.tensors)
             self._text.line(f"const H {tensors}[] = {{{handles}}};")
         if values.numbers:
-            numbers = f"y{index}"
+            numbers = f"numbers_{local}"
             texts = ", ".join(_number(value) for value in values.numbers)
             self._text.line(f"const int64_t {numbers}[] = {{{texts}}};")
         return f"graph, {index}, {tensors}, {len(values.tensors)}, {numbers}, {len(values.numbers)}"

@@ -74,8 +74,10 @@ def write_entry(program: Program, device: torch.device = CPU) -> EntrySource:
     memory.open_inputs(_read_by_kernels(program))
     memory.open_scratch()
     kernels.open()
+    text.end_step()
     for step in program.steps:
         _step(step, memory, calls, kernels)
+        text.end_step()
     _outputs(program.outputs, text, memory)
     return EntrySource(
         _assemble(text, memory, calls, kernels, device),
@@ -142,6 +144,7 @@ def _outputs(outputs: tuple[Output, ...], text: Text, memory: MemoryWriter) -> N
     remaining = [item.name for item in outputs if isinstance(item, BufferRef)]
     for name in remaining:
         memory.handle(name)  # a view's before its owner's handle is given away
+    text.end_step()
     for item in outputs:
         match item:
             case BufferRef(name):
@@ -158,6 +161,7 @@ def _outputs(outputs: tuple[Output, ...], text: Text, memory: MemoryWriter) -> N
                 numbers += 1
             case _:
                 assert_never(item)
+        text.end_step()
 
 
 def _assemble(
@@ -167,6 +171,7 @@ def _assemble(
         *(CFunction(name, types) for name, types in (*BASE_FUNCTIONS.items(), *kernels.functions.items())),
         *calls.functions.values(),
     ]
+    pointers, body = max(1, memory.pointer_count), text.body()
     return "".join(
         (
             TYPES,
@@ -178,8 +183,8 @@ def _assemble(
             DISPATCHER_HELPERS if calls.uses_dispatcher else "",
             kernels.declarations(),
             text.tables(),
-            STEPS_HEAD.format(handles=max(1, memory.handle_count)),
-            text.body(),
+            STEPS_HEAD.format(handles=max(1, memory.handle_count), pointers=pointers),
+            body,
             ENTRY.format(handles=max(1, memory.handle_count)),
             binding(functions, ENTRY_ABI),
         )

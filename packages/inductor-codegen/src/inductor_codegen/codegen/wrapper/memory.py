@@ -49,7 +49,7 @@ class MemoryWriter:
         given = frozenset(p for p, route in self.routes.items() if route.kind is RouteKind.GIVEN_MEMORY)
         self._placement = place(program, given) if device.type == "cpu" else NO_SCRATCH
         self._held: dict[str, _Held] = {}
-        self._pointers = 0
+        self.pointer_count = 0
         self.handle_count = 0
         tensors = [item for item in program.inputs if isinstance(item, Buffer)]
         self._owned_inputs: dict[str, str] = {}
@@ -70,22 +70,23 @@ class MemoryWriter:
         self._text.line(f"TRY(fx_pointers(ip, in, {self._text.table(positions)}, {len(used)}));")
 
     def open_scratch(self) -> None:
-        """Take the scratch block and name the slots' offsets ``o0, o1 ...``; static slots come first."""
+        """Take the scratch block and the slots' offsets ``o``; static slots come first."""
         slots = self._placement.slots
         if not slots:
             return
+        self._text.line(f"int64_t o[{len(slots)}];")
         end: IntLike = 0
         symbolic: list[int] = []
         for number, slot in enumerate(slots):
             if any(not isinstance(size, int) for size in slot.sizes):
                 symbolic.append(number)
                 continue
-            self._text.line(f"const int64_t o{number} = {end};")
+            self._text.line(f"o[{number}] = {end};")
             end = end + _aligned(max(size for size in slot.sizes if isinstance(size, int)))
         total = str(end)
         for number in symbolic:
-            self._text.line(f"const int64_t o{number} = {total};")
-            total = f"o{number} + fx_align({_largest(slots[number])})"
+            self._text.line(f"o[{number}] = {total};")
+            total = f"o[{number}] + fx_align({_largest(slots[number])})"
         self._text.line(f"if (!(f.scratch = fx_scratch_take(graph, {total}))) return 1;")
         self._text.line("char* scratch;")
         self._text.line("TRY(fx_pointer(f.scratch, &scratch));")
@@ -95,7 +96,7 @@ class MemoryWriter:
         held = self._define(buffer)
         if held.slot is None:
             layout = self._text.layout(buffer)
-            held.pointer = self._declare_pointer()
+            held.pointer = self._new_pointer()
             self._own_handle(held, f"fx_new(&$, {layout}, &{held.pointer})")
 
     def reuse(self, buffer: Buffer, of: str) -> None:
@@ -161,23 +162,20 @@ class MemoryWriter:
                 value = f"{self._pointer(held.base)} + {integer(held.offset * held.buffer.dtype.itemsize)}"
                 held.pointer = self._name_pointer(value)
             elif held.slot is not None:
-                held.pointer = self._name_pointer(f"scratch + o{held.slot}")
+                held.pointer = self._name_pointer(f"scratch + o[{held.slot}]")
             else:
-                held.pointer = self._declare_pointer()
+                held.pointer = self._new_pointer()
                 self._text.line(f"TRY(fx_pointer({held.handle}, &{held.pointer}));")
         return held.pointer
 
     def _name_pointer(self, value: str) -> str:
-        name = f"p{self._pointers}"
-        self._pointers += 1
-        self._text.line(f"char* {name} = {value};")
+        name = self._new_pointer()
+        self._text.line(f"{name} = {value};")
         return name
 
-    def _declare_pointer(self) -> str:
-        name = f"p{self._pointers}"
-        self._pointers += 1
-        self._text.line(f"char* {name};")
-        return name
+    def _new_pointer(self) -> str:
+        self.pointer_count += 1
+        return f"p[{self.pointer_count - 1}]"
 
     def _handle(self, held: _Held) -> str:
         if held.handle is None:
@@ -209,7 +207,7 @@ def _aligned(size: int) -> int:
 
 
 def _largest(slot: Slot) -> str:
-    sizes = list(dict.fromkeys(slot.sizes))
+    sizes = list(slot.sizes)
     static = max((size for size in sizes if isinstance(size, int)), default=0)
     text = integer(static) if static else ""
     for size in sizes:

@@ -194,6 +194,7 @@ static const uint64_t fx_dispatcher_version = (2ull << 56) | (11ull << 48);
 STEPS_HEAD = """\
 static int32_t fx_steps(
     Frame<{handles}>& f, void* graph, const H* in, const int64_t* numbers, H* out, int64_t* out_numbers) {{
+    char* p[{pointers}];
 """
 ENTRY = """\
     return 0;

@@ -8,6 +8,7 @@ from fx_interface.errors import UserLocation
 from fx_interface.symbols import Expr, IntLike
 from inductor_codegen.codegen.wrapper.arguments import quoted
 from inductor_codegen.codegen.wrapper.integers import integer, integers, is_static
+from inductor_codegen.codegen.wrapper.repetition import rolled
 from inductor_codegen.ir.program import Buffer
 from inductor_codegen.runtime.binding import scalar_type
 
@@ -20,6 +21,7 @@ class Text:
 
     def __init__(self) -> None:
         self._lines: list[str] = []
+        self._steps: list[str] = []
         self._tables: dict[str, str] = {}
         self._local_tables: dict[str, str] = {}
 
@@ -65,6 +67,13 @@ class Text:
         """The constant tables."""
         return "".join(f"static const int64_t {n}[] = {{{c}}};\n" for c, n in self._tables.items())
 
+    def end_step(self) -> None:
+        """What was written since the last step is one: it names no local variable of another step's."""
+        if self._lines:
+            self._steps.append("".join(self._lines))
+            self._lines.clear()
+
     def body(self) -> str:
-        """All lines so far."""
-        return "".join(self._lines)
+        """All lines so far, with loops for steps that repeat."""
+        self.end_step()
+        return "".join(rolled(self._steps, self.table))

@@ -35,14 +35,16 @@ _NOMINAL = 64  # the value that every symbol is taken to have when slots are sha
 
 @dataclass(slots=True)
 class Slot:
-    """A part of the scratch block. It holds any of ``sizes`` (bytes), one buffer at a time."""
+    """A part of the scratch block. It holds any of ``sizes`` (bytes, each once), one buffer at a time; ``nominal`` is
+    its own size with a nominal value for every symbol."""
 
-    sizes: list[IntLike] = field(default_factory=list)
+    sizes: dict[IntLike, None] = field(default_factory=dict)
+    nominal: int = 0
 
-    @property
-    def nominal(self) -> int:
-        """Its size in bytes with a nominal value for every symbol."""
-        return max(map(nominal, self.sizes), default=0)
+    def add(self, size: IntLike) -> None:
+        """Hold a buffer of this size too."""
+        self.sizes[size] = None
+        self.nominal = max(self.nominal, nominal(size))
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +158,7 @@ def _share(program: Program, chosen: frozenset[str]) -> Placement:
                 if of in slot_of:
                     slot_of[buffer.name] = slot_of[of]
                     if isinstance(step, Reuse):
-                        slots[slot_of[of]].sizes.append(byte_size(buffer))
+                        slots[slot_of[of]].add(byte_size(buffer))
                         owners.add(buffer.name)
             case Free(name):
                 if name in owners:
@@ -182,7 +184,7 @@ def _take(slots: list[Slot], free: list[int], size: IntLike) -> int:
         free.append(len(slots) - 1)
         chosen = len(slots) - 1
     free.remove(chosen)
-    slots[chosen].sizes.append(size)
+    slots[chosen].add(size)
     return chosen
 
 

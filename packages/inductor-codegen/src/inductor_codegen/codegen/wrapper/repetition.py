@@ -1,0 +1,158 @@
+"""Statements that repeat are written once, in a loop: a transformer's layers run the same steps on other tensors.
+
+    fx_free(f.h[3]);                     for (int64_t it = 0; it < 3; it++) {
+    fx_free(f.h[7]);         ->              fx_free(f.h[(3 + 4 * it)]);
+    fx_free(f.h[11]);                    }
+
+So the C++ that is compiled does not grow with the number of layers. A loop runs exactly the statements that it stands
+for, in their order: they have the same text but for places of arrays that live for the whole call. A place is written
+as a constant, as a progression, or read from a table that has one for each round.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+
+from fx_interface.python_runtime.quick_dataclasses import dataclass
+
+_PLACE = re.compile(
+    r'"(?:[^"\\]|\\.)*"|(?<![\w.])(?:f\.h|in|ip|p|o|out|\(\(H\*\)in\))\[(\d+)\]|\b(?:tensors|numbers)_(\d+)\b'
+)
+"""A string, a place of an array, or the name of a local array of one step (``tensors_3``, ``numbers_3``)."""
+WORTH = 2000
+"""Characters that a loop saves, at least: below, text that can be read from top to bottom is better."""
+_TRIED = 12
+"""How many distances between equal statements are tried as the length of a round."""
+
+TableOf = Callable[[Sequence[int]], str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Statement:
+    """The text of one step: ``parts`` around its places."""
+
+    text: str
+    parts: tuple[str, ...]
+    places: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """``rounds`` times ``length`` statements, from ``start`` on."""
+
+    start: int
+    length: int
+    rounds: int
+    saved: int
+
+    @property
+    def end(self) -> int:
+        """Behind its last statement."""
+        return self.start + self.length * self.rounds
+
+
+def rolled(steps: Sequence[str], table: TableOf) -> list[str]:
+    """The text of ``steps``, with loops for what repeats. ``table`` gives the name of a constant array of integers."""
+    statements = [_statement(step) for step in steps]
+    number: dict[tuple[str, ...], int] = {}
+    kinds = [number.setdefault(statement.parts, len(number)) for statement in statements]
+    texts: list[str] = []
+    pending = [(0, len(steps))]
+    while pending:
+        start, end = pending.pop()
+        run = _longest(kinds, statements, start, end)
+        if run is None:
+            texts += steps[start:end]
+            continue
+        if run.start > start:  # what stands before a loop is looked through first
+            pending += [(run.start, end), (start, run.start)]
+            continue
+        texts.append(_loop(statements, run, table))
+        pending.append((run.end, end))
+    return texts
+
+
+def _statement(text: str) -> _Statement:
+    """The parts of a text. Local names count from the first one: they mean nothing outside of the statement."""
+    parts: list[str] = []
+    places: list[int] = []
+    done, first = 0, None
+    for found in _PLACE.finditer(text):
+        if found[1] is not None:
+            parts.append(text[done : found.start(1)])
+            places.append(int(found[1]))
+            done = found.end(1)
+        elif found[2] is not None:
+            first = int(found[2]) if first is None else first
+            parts.append(f"{text[done : found.start(2)]}#{int(found[2]) - first}")
+            done = found.end(2)
+    return _Statement(text, (*parts, text[done:]), tuple(places))
+
+
+def _longest(kinds: Sequence[int], statements: Sequence[_Statement], start: int, end: int) -> _Run | None:
+    """The run among the statements that saves most text; None where none is worth a loop."""
+    last: dict[int, int] = {}
+    distances: Counter[int] = Counter()
+    for position in range(start, end):
+        kind = kinds[position]
+        if kind in last:
+            distances[position - last[kind]] += 1
+        last[kind] = position
+    best: _Run | None = None
+    for length, _ in distances.most_common(_TRIED):
+        for run in _runs(kinds, statements, start, end, length):
+            if run.saved >= WORTH and (best is None or run.saved > best.saved):
+                best = run
+    return best
+
+
+def _runs(
+    kinds: Sequence[int], statements: Sequence[_Statement], start: int, end: int, length: int
+) -> list[_Run]:
+    """All runs with rounds of ``length`` statements, each as long as it can be."""
+    found: list[_Run] = []
+    first: int | None = None
+    for position in range(start, end - length + 1):
+        if position < end - length and kinds[position] == kinds[position + length]:
+            first = position if first is None else first
+        elif first is not None:
+            rounds = (position - first) // length + 1
+            if rounds > 1:
+                kept = sum(len(statements[i].text) for i in range(first, first + length))
+                found.append(_Run(first, length, rounds, kept * (rounds - 1)))
+            first = None
+    return found
+
+
+def _loop(statements: Sequence[_Statement], run: _Run, table: TableOf) -> str:
+    lines = [f"    for (int64_t it = 0; it < {run.rounds}; it++) {{\n"]
+    for offset in range(run.start, run.start + run.length):
+        rounds = [statements[offset + run.length * number].places for number in range(run.rounds)]
+        lines.append(
+            _with_places(statements[offset], [_place(list(c), table) for c in zip(*rounds, strict=True)])
+        )
+    return "".join((*lines, "    }\n"))
+
+
+def _place(values: list[int], table: TableOf) -> str:
+    """The place in each round, as C++."""
+    step = values[1] - values[0]
+    if all(after - before == step for before, after in pairwise(values)):
+        if step == 0:
+            return str(values[0])
+        return f"({values[0]} {'-' if step < 0 else '+'} {abs(step)} * it)"
+    return f"{table(values)}[it]"
+
+
+def _with_places(statement: _Statement, places: Sequence[str]) -> str:
+    texts: list[str] = []
+    done = 0
+    given = iter(places)
+    for found in _PLACE.finditer(statement.text):
+        if found[1] is not None:
+            texts += (statement.text[done : found.start(1)], next(given))
+            done = found.end(1)
+    return "".join((*texts, statement.text[done:]))
