@@ -210,6 +210,16 @@ def minify(session: nox.Session) -> None:
 
 
 @nox.session
+def damage(session: nox.Session) -> None:
+    """1,000 random changes each of artifacts, exported caches and cache entries: refused, or what was written."""
+    install_stack(session)
+    environment = ONE_THREAD | {"FXSTACK_ALL_CHANGES": "1"}
+    folders = ("packages/artifact-loader", "packages/fxstack/tests/artifacts", "packages/fxstack/tests/cache")
+    chosen = ("-k", "chang or whatever_is_in_the_cache", *session.posargs)
+    session.run("python", "-m", "pytest", "-q", "--timeout=0", *folders, *chosen, env=environment)
+
+
+@nox.session
 def soak(session: nox.Session) -> None:
     """Compiles and drops 10,000 functions on 8 threads; fails if memory grows. `-- --functions 1000` for fewer."""
     install_stack(session)

@@ -67,6 +67,12 @@ def test_an_unknown_name_lists_the_known(install: Install) -> None:
         load_backend("nonsense")
 
 
+def test_the_nearest_name_is_told(install: Install) -> None:
+    install("testing-good", GOOD)
+    with pytest.raises(UnknownBackendError, match="did you mean 'testing-good'"):
+        load_backend("Testing-Goood")
+
+
 @pytest.mark.parametrize("stated", ["(9, 3)", "None", "'0.1'", "(0, 99)", "(0,)"])
 def test_another_version_names_both(install: Install, stated: str) -> None:
     install("testing-old", GOOD + f"backend.interface_version = {stated}\n")

@@ -1,9 +1,10 @@
-"""One thread, one seed, and a cache of the tests' own: the user's is neither read nor written."""
+"""One thread, one seed, a cache of the tests' own (the user's is neither read nor written), and changed files."""
 
 from __future__ import annotations
 
+import random
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -33,3 +34,35 @@ def cache_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
     yield folder
     torch.set_num_threads(before)
     fxstack.reset()
+
+
+@pytest.fixture
+def mutated() -> Callable[[bytes, random.Random], bytes]:
+    """``mutated(data, draw)`` is another file, most likely: bits, bytes, runs, cuts, additions and moves."""
+    return _mutated
+
+
+def _mutated(data: bytes, draw: random.Random) -> bytes:
+    made = bytearray(data)
+    at = draw.randrange(len(data))
+    near = draw.choice((draw.randrange(200), len(data) - 1 - draw.randrange(400), at)) % len(data)
+    length = draw.randrange(1, 64)
+    match draw.randrange(8):
+        case 0:
+            made[near] ^= 1 << draw.randrange(8)
+        case 1:
+            made[near] = draw.randrange(256)
+        case 2:
+            made[near : near + length] = draw.randbytes(length)
+        case 3:
+            del made[at:]
+        case 4:
+            del made[near : near + length]
+        case 5:
+            made[near:near] = draw.randbytes(length)
+        case 6:
+            made += draw.randbytes(length)
+        case 7:
+            other = draw.randrange(len(data))
+            made[near : near + length] = made[other : other + length]
+    return bytes(made)

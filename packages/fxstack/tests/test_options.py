@@ -50,6 +50,41 @@ def test_unknown_names_and_values_are_refused_with_the_known() -> None:
     assert [check_mode(mode) for mode in MODES] == list(MODES)
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"options": {"cache_dir": 5}},
+        {"options": {"cache": "no"}},
+        {"options": {"verify": "no"}},
+        {"options": {"compiler": ["g++"]}},
+        {"options": {"activation_budget": "half"}},
+        {"options": {"remote_cache": 3}},
+        {"options": {"remote_cache_key": 3}},
+        {"options": {"remote_cache_trusted": "false"}},
+        {"options": "inductor"},
+        {"options": ["cache"]},
+        {"backend": 3},
+        {"fullgraph": "no"},
+        {"dynamic": "auto"},
+        {"disable": "no"},
+    ],
+    ids=str,
+)
+def test_values_of_another_type_are_refused_at_once(arguments: dict[str, object]) -> None:
+    """Not when they are used, where they would look like a defect of the compiler; ``"no"`` does not count as yes."""
+    with pytest.raises(OptionError, match=r"(?s)FXS103.*to do: use "):
+        fxstack.compile(abs, **arguments)  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize("name, value", [("FXSTACK_CHECK", "yes"), ("FXSTACK_ON_INTERNAL_ERROR", "rais")])
+def test_variables_of_the_environment_mean_something(
+    name: str, value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, value)
+    with pytest.raises(OptionError, match=rf"(?s)FXS103\] \${name} is '{value}'.*use"):
+        Options.make(None)
+
+
 def test_refusals_are_runtime_errors() -> None:
     """As those of ``torch.compile`` are."""
     for unknown in ({"mode": "fast"}, {"options": {"cach": True}}, {"backend": "inducto"}):

@@ -275,8 +275,10 @@ static PyObject *graph_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     graph->prepare = Py_NewRef(prepare);
     graph->release_gil = release_gil != 0;
     graph->scratch_limit = scratch_limit;
-    const char *text = PyUnicode_AsUTF8(path);
-    if (!text || fill(graph, inputs, outputs) < 0 || open_library(graph, text) < 0) {
+    PyObject *name = PyUnicode_EncodeFSDefault(path); /* bytes: a file's name need not be UTF-8 */
+    int made = name && fill(graph, inputs, outputs) == 0 && open_library(graph, PyBytes_AS_STRING(name)) == 0;
+    Py_XDECREF(name);
+    if (!made) {
         Py_DECREF(graph);
         return NULL;
     }

@@ -84,8 +84,9 @@ def _edit_metadata(path: Path) -> None:
         lambda entry: (entry / "entry.json").write_text("[]"),
         lambda entry: (entry / "entry.json").write_bytes(b"\xff\xfe"),
         lambda entry: _edit_metadata(entry / "entry.json"),
+        lambda entry: (entry / "entry.json").write_text("[" * 200_000),
     ],
-    ids=["flipped", "truncated", "missing", "not json", "other json", "not text", "edited"],
+    ids=["flipped", "truncated", "missing", "not json", "other json", "not text", "edited", "too deep"],
 )
 def test_a_damaged_entry_is_logged_and_made_again(
     store: ArtifactStore, caplog: pytest.LogCaptureFixture, damage: Any

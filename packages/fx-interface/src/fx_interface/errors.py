@@ -16,8 +16,10 @@ class UserLocation:
     function: str = ""
 
     def __str__(self) -> str:
+        """Text that can be written as UTF-8, whatever bytes the file's name has (PEP 383)."""
         suffix = f" in {self.function}" if self.function else ""
-        return f"{self.filename}:{self.line}{suffix}"
+        text = f"{self.filename}:{self.line}{suffix}"
+        return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 
 class StackError(Exception):

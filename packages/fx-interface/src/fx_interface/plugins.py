@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import functools
 import sys
 from importlib.metadata import EntryPoint, entry_points
@@ -46,11 +47,13 @@ def _load_backend(name: str, path: tuple[str, ...]) -> Backend:
     """What ``load_backend`` finds; reading the entry points of all distributions on ``path`` costs milliseconds."""
     found = {entry.value: entry for entry in entry_points(group=ENTRY_POINT_GROUP, name=name)}
     if not found:
-        known = ", ".join(sorted({info.name for info in list_backends()})) or "none"
+        known = sorted({info.name for info in list_backends()})
+        near = difflib.get_close_matches(name.lower(), known, n=1)
+        advice = f"did you mean {near[0]!r}? Else " if near else ""
         raise UnknownBackendError(
             "FXI202",
-            f"no backend is named {name!r}; registered: {known}",
-            action="install the distribution that provides it, or pass the backend itself",
+            f"no backend is named {name!r}; registered: {', '.join(known) or 'none'}",
+            action=f"{advice}install the distribution that provides it, or pass the backend itself",
         )
     if len(found) > 1:
         claims = ", ".join(f"{value} of {_distribution(entry)}" for value, entry in sorted(found.items()))

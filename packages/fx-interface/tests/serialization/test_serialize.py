@@ -301,6 +301,11 @@ def test_foreign_targets_are_refused(target: str) -> None:
         from_data(data)
 
 
+def test_json_that_is_too_deep_is_refused() -> None:
+    with pytest.raises(CorruptArtifactError, match="FXI301"):
+        from_json("[" * 200_000)
+
+
 @settings(max_examples=300, deadline=None)
 @given(st.data())
 def test_damaged_data_raise_nothing_but_corrupt_artifact(data: st.DataObject) -> None:

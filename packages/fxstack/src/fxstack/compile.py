@@ -18,7 +18,7 @@ from fx_interface import Backend, plugins
 from fx_interface.errors import UnknownBackendError
 from fx_interface.plugins import load_backend
 from fxstack.backends import resolve
-from fxstack.options import MODES, Options, is_own_option
+from fxstack.options import ARGUMENTS, MODES, OptionError, Options, check_choices, is_own_option
 from primtorch_decomps import LIBRARY
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -87,6 +87,15 @@ def compile(
 
     Raises at once for an unknown backend, mode or option; later, whatever the function itself raises.
     """
+    check_choices(
+        {
+            "fullgraph": fullgraph,
+            "dynamic": dynamic,
+            "disable": disable,
+            "isolate_recompiles": isolate_recompiles,
+        },
+        ARGUMENTS,
+    )
     if disable or any(os.environ.get(switch) == "1" for switch in _SWITCHES):
         return _unchanged if model is None else model
     if shapes_spec is not None:
@@ -158,6 +167,12 @@ def _backend(
         backend = getattr(sys.modules.get(_REGISTRY), "_default_backend", "inductor")
     assert backend is not None
     found = _named(backend) if isinstance(backend, str) else backend
+    if not callable(found):
+        raise OptionError(
+            "FXS103",
+            f"backend is {backend!r}",
+            action="use a name (fxstack.list_backends()), or a callable (graph_module, example_inputs) -> callable",
+        )
     if hasattr(found, "interface_version"):
         return resolve(backend, Options.make(options, mode))
     passed: dict[str, Any] = {}

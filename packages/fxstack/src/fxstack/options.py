@@ -6,8 +6,9 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, replace
+from numbers import Real
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 from platformdirs import user_cache_path
 
@@ -64,29 +65,26 @@ class Options:
     @classmethod
     def make(cls, options: Options | Mapping[str, Any] | None, mode: str | None = None) -> Options:
         """Options from the user's arguments; what they leave out comes from the environment or a default."""
-        made = options if isinstance(options, Options) else cls(**_as_ours(options or {}))
-        for name, choices in _CHOICES.items():
-            value = getattr(made, name)
-            if value not in choices:
-                listed = " or ".join(repr(choice) for choice in choices)
-                raise OptionError("FXS103", f"{name} is {value!r}", action=f"use {listed}")
-        if made.guard_filter_fn is not None and not callable(made.guard_filter_fn):
+        if options is not None and not isinstance(options, Options | Mapping):
             raise OptionError(
                 "FXS103",
-                f"guard_filter_fn is {made.guard_filter_fn!r}",
-                action="use a function of a list of guards",
+                f"options is {options!r}",
+                action="use a dict of options by name, or fxstack.Options",
             )
-        budget = made.activation_budget
-        if budget is not None and not 0.0 <= budget <= 1.0:
-            raise OptionError(
-                "FXS103", f"activation_budget is {budget!r}", action="use a number between 0 and 1, or None"
-            )
+        made = options if isinstance(options, Options) else cls(**_as_ours(options or {}))
+        check_choices({name: getattr(made, name) for name in _CHOICES}, _CHOICES)
+        for name, (fits, wanted) in _TAKES.items():
+            value = getattr(made, name)
+            if value is not None and not fits(value):
+                raise OptionError("FXS103", f"{name} is {value!r}", action=f"use {wanted}, or None")
+        environment = {name: os.environ.get(name, "") for name in _VARIABLES}
+        check_choices({f"${name}": value for name, value in environment.items()}, _VARIABLES)
         chosen = check_mode(made.mode if mode in (None, "default") else mode)
         directory = Path(made.cache_dir) if made.cache_dir is not None else default_cache_dir()
         compiler = made.compiler or os.environ.get("CXX")
         policy = made.on_internal_error or default_policy()
         cache = made.cache and not _caches_are_off()
-        check = os.environ.get("FXSTACK_CHECK") == "1" if made.check is None else made.check
+        check = environment["FXSTACK_CHECK"] == "1" if made.check is None else made.check
         return replace(
             made,
             cache_dir=directory,
@@ -100,12 +98,49 @@ class Options:
         )
 
 
+def check_choices(given: Mapping[str, Any], choices: Mapping[str, tuple[Any, ...]]) -> None:
+    """OptionError FXS103 if a value is none of the choices that its name has (in ``choices``, without the ``$`` of a
+    variable of the environment)."""
+    for name, value in given.items():
+        possible = choices[name.removeprefix("$")]
+        if not any(value is choice or value == choice for choice in possible):
+            listed = " or ".join(repr(choice) for choice in possible)
+            raise OptionError("FXS103", f"{name} is {value!r}", action=f"use {listed}")
+
+
+_SWITCH = (True, False)
 _CHOICES: dict[str, tuple[str | bool | None, ...]] = {
     "on_missing_compiler": ("error", "eager"),
     "rng": ("eager", "counter"),
     "on_internal_error": (None, "eager", "raise"),
-    "check": (None, True, False),
+    "check": (None, *_SWITCH),
+    "cache": _SWITCH,
+    "verify": _SWITCH,
+    "remote_cache_trusted": _SWITCH,
 }
+ARGUMENTS: dict[str, tuple[bool | None, ...]] = dict.fromkeys(
+    ("fullgraph", "dynamic", "disable", "isolate_recompiles"), (None, *_SWITCH)
+)
+"""What these arguments of ``fxstack.compile`` may be."""
+_VARIABLES: dict[str, tuple[str, ...]] = {
+    "FXSTACK_CHECK": ("", "0", "1"),
+    "FXSTACK_ON_INTERNAL_ERROR": ("", "eager", "raise"),
+}
+"""Variables of the environment with few values, and these."""
+_Fits: TypeAlias = Callable[[Any], bool]
+_A_PATH: tuple[_Fits, str] = (lambda value: isinstance(value, str | os.PathLike), "a path")
+_TAKES: dict[str, tuple[_Fits, str]] = {
+    "cache_dir": _A_PATH,
+    "compiler": (lambda value: isinstance(value, str), "a command, such as 'g++-13'"),
+    "activation_budget": (
+        lambda value: isinstance(value, Real) and 0.0 <= float(value) <= 1.0,
+        "a number between 0 and 1",
+    ),
+    "guard_filter_fn": (callable, "a function of a list of guards"),
+    "remote_cache": (lambda value: isinstance(value, str), "an address, such as 's3://bucket/cache'"),
+    "remote_cache_key": _A_PATH,
+}
+"""Which values other than None an option takes, and in words."""
 
 
 def default_cache_dir() -> Path:

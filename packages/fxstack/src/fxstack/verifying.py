@@ -104,7 +104,7 @@ def _blamed(
         script = repro_script(culprit, backend)
         path = None if repro is None else Path(repro)
         if path is not None:
-            path.write_text(script)
+            path.write_text(script, encoding="utf-8", errors="backslashreplace")
         return Verification(
             found.graphs,
             found.differences,

@@ -47,6 +47,12 @@ def test_a_break_is_told_with_its_line_and_what_to_do() -> None:
     refused("FXS501", lambda x: 3, X)
 
 
+def test_arguments_are_a_tuple() -> None:
+    for args in (X, {"x": X}, "x", None):
+        with pytest.raises(fxstack.ExportError, match=r"(?s)FXS502.*\(x,\)"):
+            fxstack.export(lambda x: x + 1, args)  # type: ignore[arg-type]
+
+
 def test_objects_must_not_change() -> None:
     class Counting(nn.Module):
         def __init__(self) -> None:

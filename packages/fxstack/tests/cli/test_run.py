@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -190,3 +191,41 @@ def test_what_there_is_to_see_comes_with_the_commands_that_show_it(tmp_path: Pat
     assert "fxstack report --fresh 'my script.py' 'a b'" in done.stderr
     script.write_text("import torch; torch.compile(lambda x: x + 1)(torch.ones(2))")
     assert "fxstack explain" not in _fxstack("run", script.name, cwd=tmp_path).stderr
+
+
+def test_torch_compile_is_put_back_before_the_interpreter_ends(tmp_path: Path) -> None:
+    """Functions that a script registers see it replaced; nothing is printed when modules are taken apart."""
+    text = "import atexit, torch\natexit.register(lambda: print(torch.compile.__module__))\n"
+    cycle = "import sys\nsys.modules['kept'] = torch.cycle = sys.modules['__main__']\n"
+    run = _fxstack("run", _script(tmp_path, text + cycle))
+    assert (run.returncode, run.stdout) == (0, "fxstack.compile\n")
+    assert "Exception ignored" not in run.stderr
+
+
+def test_the_nearest_command_is_told() -> None:
+    run = _fxstack("explian", "x.py")
+    assert run.returncode == 2
+    assert "Did you mean 'explain'?" in run.stderr
+
+
+@pytest.mark.skipif(os.name != "posix", reason="names of files are bytes on POSIX systems")
+def test_names_of_files_are_bytes(tmp_path: Path) -> None:
+    """A folder whose name is not ASCII, where the locale says that names are: Python has stand-ins for the bytes."""
+    folder = tmp_path / "größe"
+    folder.mkdir()
+    surroundings = os.environ | {
+        "LC_ALL": "C",
+        "PYTHONUTF8": "0",
+        "PYTHONCOERCECLOCALE": "0",
+        "FXSTACK_ON_INTERNAL_ERROR": "raise",
+        "FXSTACK_CACHE_DIR": str(folder / "cache"),
+    }
+    script = _script(folder, PROGRAM)
+    for command in ("run", "explain", "report"):
+        arguments = [sys.executable, "-m", "fxstack", command, str(script)]
+        done = subprocess.run(
+            arguments, capture_output=True, env=surroundings, cwd=folder, check=False, timeout=300
+        )
+        assert done.returncode == 0, done.stderr
+        assert b"defect" not in done.stderr
+    assert "fxstack-report" in str(next(folder.glob("*.html")))

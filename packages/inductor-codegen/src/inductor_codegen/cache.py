@@ -31,6 +31,8 @@ _LOG = logging.getLogger("inductor_codegen")
 _FORMAT = 1
 _ENTRY = "entry.json"
 _NEW = ".new-"
+_DAMAGE = (OSError, ValueError, KeyError, TypeError, RecursionError)
+"""What reading an entry raises that is not what was put there (the last one: JSON that is nested too deeply)."""
 DEFAULT_MAX_BYTES = 4 << 30
 """Entries beyond this many bytes are dropped, least recently used first."""
 
@@ -119,7 +121,7 @@ class ArtifactStore:
                 found = _check(key, entry, entry.read(_ENTRY))
                 files = {name: entry.read(name) for name in found.files}
                 return (found.metadata, files) if _check(key, entry, entry.read(_ENTRY)) else None
-        except (OSError, ValueError, KeyError, TypeError):
+        except _DAMAGE:
             return None
 
     def _local(self, key: str) -> Artifact | None:
@@ -129,7 +131,7 @@ class ArtifactStore:
                 text = entry.read(_ENTRY)
                 try:
                     found = _check(key, entry, text)
-                except (OSError, ValueError, KeyError, TypeError) as error:
+                except _DAMAGE as error:
                     _LOG.warning("cache entry %s is damaged (%s); removed, compiling again", path, error)
                 else:
                     with contextlib.suppress(OSError):
@@ -227,7 +229,7 @@ class ArtifactStore:
                 shelf.folder(key) as entry,
             ):
                 _check(key, entry, entry.read(_ENTRY))
-        except (OSError, ValueError, KeyError, TypeError):
+        except _DAMAGE:
             return False
         return True
 

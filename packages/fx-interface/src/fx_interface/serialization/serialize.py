@@ -58,7 +58,7 @@ def from_json(text: str | bytes) -> GraphModule:
     """The graph that ``to_json`` wrote. CorruptArtifactError FXI301 for text that is no such graph."""
     try:
         data = json.loads(text)
-    except ValueError as error:
+    except (RecursionError, ValueError) as error:
         raise CorruptArtifactError("FXI301", f"a stored graph is not JSON: {error}") from error
     return from_data(data)
 

@@ -58,8 +58,15 @@ def bind(
     training: bool = False,
     varying: frozenset[str] = frozenset(),
 ) -> Arguments:
-    """The call ``model(*args, **kwargs)``. ExportError FXS502 for an argument that no contract can describe; TypeError
-    where the arguments do not fit the model's signature. ``training``: copies require grad where the arguments do."""
+    """The call ``model(*args, **kwargs)``. ExportError FXS502 if ``args`` is no tuple, and for an argument that no
+    contract can describe; TypeError where the arguments do not fit the model's signature. ``training``: copies require
+    grad where the arguments do."""
+    if not isinstance(args, list | tuple):
+        raise ExportError(
+            "FXS502",
+            f"args is a {type(args).__name__}, and no tuple",
+            action="pass a tuple with the arguments of a call, (x,) for one; those by name as kwargs={...}",
+        )
     called = model.forward if isinstance(model, nn.Module) else model
     signature = inspect.signature(called)
     bound = signature.bind(*args, **kwargs)

@@ -69,9 +69,9 @@ def _written(
     try:
         with torch._C.DisableTorchFunction():
             text = script_of(graph_module, inputs, str(first), backend, CHECK)
-        digest = hashlib.sha256(text.encode()).hexdigest()[:12]
+        digest = hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()[:12]
         path = Path(tempfile.mkdtemp(prefix="fxstack-check-")) / f"fxs401_{digest}.py"
-        path.write_text(text)
+        path.write_text(text, encoding="utf-8", errors="backslashreplace")
     except Exception as error:
         logger.warning("FXS401: no script could be written: %s: %s", type(error).__name__, error)
         return None

@@ -47,7 +47,11 @@ def minify(
 
     try:
         found = minified(
-            file.read_text(), settings, seconds=seconds, folder=file.resolve().parent, progress=progress
+            file.read_text(encoding="utf-8"),
+            settings,
+            seconds=seconds,
+            folder=file.resolve().parent,
+            progress=progress,
         )
     except NothingToMinifyError as error:
         raise click.ClickException(str(error)) from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import json
 import os
@@ -24,6 +25,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 _RUNS: dict[str, Any] = {"ignore_unknown_options": True, "allow_interspersed_args": False}
 _IN_PLACE = contextlib.ExitStack()
 """Holds ``torch.compile`` replaced until the process ends, where functions run that a script has registered."""
+atexit.register(_IN_PLACE.close)  # after those functions, and while torch is still there
 
 
 def _script(command: F) -> F:
@@ -157,7 +159,7 @@ def _stored(file: str) -> Any:
     """A record that was written as JSON."""
     try:
         data = json.loads(Path(file).read_text(encoding="utf-8"))
-    except ValueError as error:
+    except (RecursionError, ValueError) as error:
         raise click.UsageError(f"{file} is not JSON: {error}") from error
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise click.UsageError(

@@ -43,7 +43,7 @@ def write_crash_report(error: BaseException, graph: GraphModule | None) -> Path 
     try:
         text = crash_report(error, graph, full=choice == "full")
         with lasting_folder("fxstack-crash-") as folder:
-            folder.write("report.txt", text.encode())
+            folder.write("report.txt", text.encode("utf-8", "backslashreplace"))
             return folder.path / "report.txt"
     except Exception:  # the program goes on without
         return None

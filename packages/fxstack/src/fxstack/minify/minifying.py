@@ -99,7 +99,7 @@ def minify(
 
 def check_file(file: str | Path, settings: Settings | None = None) -> int:
     """Try a program of ``program`` and ``INPUTS`` once, print what it comes to, and return 1 if it fails."""
-    text = Path(file).read_text()
+    text = Path(file).read_text(encoding="utf-8")
     with Trials(settings or Settings(), script=not is_program(text), folder=Path(file).parent) as trials:
         outcome = trials.outcome(_without_main(text) if is_program(text) else text)
     print(outcome)

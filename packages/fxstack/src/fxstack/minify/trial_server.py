@@ -86,7 +86,7 @@ def _run_and_leave(request: Mapping[str, Any], folder: Path, writing: int) -> No
         for stream in (0, 1, 2):
             os.dup2(silence, stream)
         file = folder / "minified.py"
-        file.write_text(request["text"])
+        file.write_text(request["text"], encoding="utf-8")
         settings = Settings(**request["settings"])
         if request["script"]:
             outcome = outcome_of_script(file, settings)

@@ -44,7 +44,11 @@ def store_program(key: str, program: StoredProgram, store: ArtifactStore) -> Non
     except UnsupportedProgramError as error:
         logger.info("a program is not kept in the cache: %s", error)
     except OSError as error:
-        logger.warning("a program could not be kept in the cache %s: %s", store.folder, error)
+        logger.warning(
+            "a program could not be kept in the cache %s: %s; $FXSTACK_CACHE_DIR names another folder",
+            store.folder,
+            error,
+        )
 
 
 def load_program(key: str, env: ShapeEnv | None, store: ArtifactStore) -> StoredProgram | None:

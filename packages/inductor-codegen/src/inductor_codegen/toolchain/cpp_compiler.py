@@ -136,10 +136,11 @@ def _locate(command: str | None) -> tuple[tuple[str, ...], str]:
         path = shutil.which(words[0])
         if path is not None:
             return words, path
-    named = f"{command!r}" if command else f"none of {', '.join(_CANDIDATES)}"
     raise MissingCompilerError(
         "IND111",
-        f"no C++ compiler was found: {named} is on the path",
+        f"no C++ compiler was found: {command!r}, the one that was asked for, cannot be run"
+        if command
+        else f"no C++ compiler was found: none of {', '.join(_CANDIDATES)} is on the path",
         action="install one (Debian: apt install g++; Fedora: dnf install gcc-c++; conda: conda install gxx), or "
         'name it in $CXX; without a compiler use backend="aot_eager" or "eager"',
     )
@@ -172,7 +173,7 @@ def _recall(memo: Path, name: str) -> list[str] | None:
     try:
         with open_folder(memo) as folder:
             found = json.loads(folder.read(name))
-    except (OSError, ValueError):
+    except (OSError, RecursionError, ValueError):
         return None
     good = isinstance(found, list) and found and all(isinstance(word, str) for word in found)
     return found if good and _TARGETS.issuperset(found[1:]) else None

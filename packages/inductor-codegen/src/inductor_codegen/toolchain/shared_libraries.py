@@ -112,7 +112,9 @@ def _keep_log(command: Sequence[str], done: CompilerRun, units: Sequence[Unit]) 
         with lasting_folder("fxstack-compile-error-") as kept:
             for unit in units:
                 kept.write(f"{unit.name}.cpp", unit.text.encode())
-            kept.write("log.txt", f"{shlex.join(command)}\n{done.messages}".encode())
+            kept.write(
+                "log.txt", f"{shlex.join(command)}\n{done.messages}".encode("utf-8", "backslashreplace")
+            )
             return str(kept.path / "log.txt")
     except OSError as error:
         return f"no file ({error})"
