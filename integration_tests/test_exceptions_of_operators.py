@@ -29,6 +29,8 @@ FAILING: dict[str, Callable[[torch.Tensor], Any]] = {
     "one_hot_negative": lambda x: F.one_hot(torch.tensor([-1]), 3) + x.sum(),
     "floor_divide": lambda x: x.int() // (x.int() * 0),
     "index_select of -1": lambda x: x.index_select(0, torch.tensor([0, -1])),
+    "index_select of rows without elements": lambda x: x[:, :0].index_select(0, torch.tensor([5])),
+    "embedding of rows without elements": lambda x: F.embedding(torch.tensor([7]), x[:, :0]),
     "gather of -1": lambda x: x.gather(0, torch.tensor([[0, -1]])),
     "embedding of -1": lambda x: F.embedding(torch.tensor([0, -1]), x),
     "cross_entropy of -1": lambda x: F.cross_entropy(x, torch.tensor([1, -1])),

@@ -24,3 +24,11 @@ def test_a_constant_is_guarded_at_its_first_use() -> None:
     assert value.value == 3
     assert seen == [3]
     assert not value.is_unread
+
+
+def test_what_is_told_from_an_equal_object_is_handed_on() -> None:
+    for known, expected in ((3, False), (range(3), True), (slice(2), True)):
+        value = SourcedConst(known, LocalSource("x"), lambda source, real: None)
+        assert value.is_handed_on
+        assert value.value is known
+        assert value.is_handed_on is expected

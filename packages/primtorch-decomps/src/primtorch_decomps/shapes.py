@@ -37,6 +37,12 @@ def at_most(one: IntLike, other: IntLike, env: ShapeEnv) -> bool:
     return one is other or _divides_below(one, other, env) or env.decide(Relation("<=", one, other))
 
 
+def has_empty_rows(sizes: Sizes, axis: int) -> bool:
+    """Whether rows along ``axis`` have no elements: torch's kernels on a CPU check an index that picks them all the
+    same, where nothing is read."""
+    return any(isinstance(size, int) and size == 0 for dim, size in enumerate(sizes) if dim != axis)
+
+
 def _divides_below(one: IntLike, other: IntLike, env: ShapeEnv) -> bool:
     """Whether ``other`` is surely a larger multiple of a positive ``one``, as s0*s1 is of s1."""
     low = env.bounds(one).low

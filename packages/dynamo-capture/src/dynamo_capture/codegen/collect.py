@@ -58,7 +58,7 @@ class Collector:
     def visit(self, value: Any) -> None:
         """Take in a value and all that it consists of."""
         kind = type(value)
-        if isinstance(value, (SourcedConst, RuntimeFloat)) and value.is_unread:
+        if isinstance(value, (SourcedConst, RuntimeFloat)) and value.is_handed_on:
             if value.source is not None:
                 self.sources[value.source] = None
             elif isinstance(value, RuntimeFloat):

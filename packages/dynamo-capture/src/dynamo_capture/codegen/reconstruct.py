@@ -100,7 +100,7 @@ class Reconstruction:
         if temp is not None:
             emitter.load_fast(temp)
             return
-        if isinstance(value, (SourcedConst, RuntimeFloat)) and value.is_unread:
+        if isinstance(value, (SourcedConst, RuntimeFloat)) and value.is_handed_on:
             self._push_unread(value)
             return
         if isinstance(value, Const) and not (isinstance(value, OpenText) and value.is_unread):

@@ -86,6 +86,6 @@ def _is_obsolete(name: str, frame: Frame, live: Collection[str], cells: Collecti
 
 def _stays(name: str, value: Value) -> bool:
     """Whether an argument's slot still holds what the variable is."""
-    unread = isinstance(value, (SourcedConst, RuntimeFloat)) and value.is_unread
+    unread = isinstance(value, (SourcedConst, RuntimeFloat)) and value.is_handed_on
     source = value.source if unread or value.is_existing else None
     return isinstance(source, LocalSource) and source.name == name

@@ -149,7 +149,7 @@ def disallow_in_graph(fn: Any) -> Any:
 def is_allowed_in_graph(function: Any) -> bool:
     """Whether ``allow_in_graph``, ours or torch's, was called on this function."""
     try:
-        return function in _ALLOWED or in_stock_set("_allowed_callable_ids", function)
+        return (bool(_ALLOWED) and function in _ALLOWED) or in_stock_set("_allowed_callable_ids", function)
     except TypeError:
         return False
 

@@ -67,7 +67,7 @@ def stock_stance() -> tuple[str, Any]:
 def in_stock_set(name: str, function: Any) -> bool:
     """Whether a function is in one of the sets of ``torch._dynamo.trace_rules`` that its decorators fill. They hold
     ids: a bound method, which is made when it is read, may have that of something that is gone."""
-    if isinstance(function, MethodType):
+    if type(function) is MethodType:  # ``isinstance`` asks the object for ``__class__``
         return False
     rules = sys.modules.get("torch._dynamo.trace_rules")
     if rules is None:

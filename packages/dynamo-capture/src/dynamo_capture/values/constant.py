@@ -194,6 +194,11 @@ class Const(Value):
         return text if len(text) < 80 else text[:77] + "..."
 
 
+_TOLD_APART = (torch.device, range, slice)
+"""Immutable objects that are guarded by equality and are not kept once for all, as small numbers and texts mostly are:
+which one it is, ``is`` tells."""
+
+
 class SourcedConst(Const):
     """A constant read from a source. It is guarded when its value is first used, not when it is only passed around."""
 
@@ -217,6 +222,12 @@ class SourcedConst(Const):
     def is_unread(self) -> bool:
         """Whether nothing depends on the value so far."""
         return self._guard is not None
+
+    @property
+    def is_handed_on(self) -> bool:
+        """Whether the object itself is read again where it goes: its value does not count, or the program can tell it
+        from an equal one."""
+        return self._guard is not None or type(self._real) in _TOLD_APART
 
     @property
     def passed_on(self) -> Any:

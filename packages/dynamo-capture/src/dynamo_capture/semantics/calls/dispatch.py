@@ -10,6 +10,7 @@ from dynamo_capture.foundation import numpy_types
 from dynamo_capture.foundation.break_kinds import NOT_IN_PYTHON
 from dynamo_capture.foundation.errors import GraphBreak, NotConstant
 from dynamo_capture.foundation.known_objects import is_known
+from dynamo_capture.foundation.texts.given_warnings import unwarned
 from dynamo_capture.semantics.calls import catalogue, known_calls, known_methods, object_calls  # noqa: F401
 from dynamo_capture.semantics.calls.builtins.methods import call_builtin_method
 from dynamo_capture.semantics.calls.library.kept_containers import containers_in, leads_to
@@ -82,7 +83,7 @@ class Calls:
             raise GraphBreak(
                 NOT_IN_PYTHON, f"{name} is called with {what}, which is not known while tracing"
             ) from None
-        made = tx.fold(lambda: function(*real_args, **real_kwargs))
+        made = tx.fold(lambda: unwarned(lambda: function(*real_args, **real_kwargs)))
         if leads_to(made, containers_in((*real_args, *real_kwargs.values()))):
             raise GraphBreak(
                 NOT_IN_PYTHON, f"what {label_of(function)} gives keeps a container that it was given"

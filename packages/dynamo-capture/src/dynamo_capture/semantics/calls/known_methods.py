@@ -57,7 +57,7 @@ def call_method_of_known(
     if isinstance(real, torch.device) and name in ("__enter__", "__exit__"):
         if kwargs or len(args) != (0 if name == "__enter__" else 3):
             raise GraphBreak(NOT_IN_PYTHON, f"{owner.describe()}.{name} gets arguments that it does not take")
-        return modes.device_block(tx, real, name)
+        return modes.device_block(tx, owner, real, name)
     if name == "__get__" and isinstance(real, C_SLOTS) and args and not is_none(args[0]):
         return _read_by_descriptor(tx, real, args[0])
     if isinstance(real, types.MemberDescriptorType) and name in _WRITING and len(args) == _WRITING[name]:

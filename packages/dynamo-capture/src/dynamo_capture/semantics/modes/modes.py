@@ -6,7 +6,6 @@ changes it when the graph runs.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -20,6 +19,7 @@ from dynamo_capture.foundation.break_kinds import (
     TORCH_STATE_CHANGED,
 )
 from dynamo_capture.foundation.errors import GraphBreak
+from dynamo_capture.foundation.texts.given_warnings import SilentWarnings
 from dynamo_capture.semantics.messages import warn
 from dynamo_capture.semantics.modes.contexts import ContextValue
 from dynamo_capture.semantics.modes.settings import read
@@ -220,8 +220,7 @@ class Block(ContextValue):
         assert starts is not None
         self.around = switches()
         settings = self.settings()
-        with warnings.catch_warnings():  # the graph gives them
-            warnings.simplefilter("ignore")
+        with SilentWarnings():  # the graph gives them
             token = tx.fold(lambda: starts(*settings))
         node = tx.output.call("call_function", starts, settings, {}, None, tx.where(), pure=False)
         self.entered.append((token, node))
@@ -309,17 +308,20 @@ class DeviceBlock(Block):
         return NONE
 
 
-def device_block(tx: Context, device: torch.device, name: str) -> Value:
-    """``device.__enter__()`` and ``device.__exit__(...)``. Inside of modes it is one of them, and asked first."""
+def device_block(tx: Context, owner: Value, device: torch.device, name: str) -> Value:
+    """``device.__enter__()``, which gives the device itself, and ``device.__exit__(...)``.
+
+    Inside of modes it is one of them, and asked first."""
     modes = tx.tensors.modes
     if name == "__enter__" and modes:
         push(tx, [Const(DeviceContext).call(tx, [Const(device)], {})], {})
-        return Const(device)
+        return owner
     if name == "__exit__" and modes and modes.active[-1].python_type() is DeviceContext:
         pop(tx, [], {})
         return NONE
     if name == "__enter__":
-        return DeviceBlock(device).enter(tx)
+        DeviceBlock(device).enter(tx)
+        return owner
     for block in reversed(tx.blocks):
         if isinstance(block, DeviceBlock):
             if block.device == device:

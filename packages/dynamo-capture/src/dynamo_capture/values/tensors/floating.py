@@ -61,6 +61,11 @@ class RuntimeFloat(Const):
         return self.is_open
 
     @property
+    def is_handed_on(self) -> bool:
+        """Whether it goes where it goes as it is."""
+        return self.is_open
+
+    @property
     def can_be_fixed(self) -> bool:
         """Whether a guard can say that the value is the same."""
         return self.formula is not None

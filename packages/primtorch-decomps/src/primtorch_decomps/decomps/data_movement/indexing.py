@@ -13,7 +13,7 @@ from primtorch_decomps.errors import RuleMismatchError
 from primtorch_decomps.prims import PrimTensor, broadcast_all, current_trace, ops
 from primtorch_decomps.registry import decomposes
 from primtorch_decomps.rules.data_movement.views import index_from_front
-from primtorch_decomps.shapes import broadcast, canonical_dim, slice_bounds
+from primtorch_decomps.shapes import broadcast, canonical_dim, has_empty_rows, slice_bounds
 from primtorch_decomps.strides import (
     HasLayout,
     Layout,
@@ -82,6 +82,8 @@ def index_select(x: PrimTensor, dim: int, index: PrimTensor) -> Any:
         return NotImplemented
     picks = index if index.rank else ops.reshape(index, (1,))
     axis = canonical_dim(dim, x.rank)
+    if has_empty_rows(x.sizes, axis):
+        return NotImplemented
     if x.rank:
         return ops.index(x, (*(None,) * axis, picks), wraps=False)
     if not current_trace().env.expect(Relation("==", picks.sizes[0], 1)):

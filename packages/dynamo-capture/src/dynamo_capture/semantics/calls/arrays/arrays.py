@@ -9,6 +9,7 @@ Views and writes are those of the tensor; what torch might do otherwise breaks t
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -21,6 +22,7 @@ from dynamo_capture.foundation.break_kinds import (
     UNKNOWN_ARGUMENT,
 )
 from dynamo_capture.foundation.errors import GraphBreak, NotConstant, UserRaise
+from dynamo_capture.foundation.texts.given_warnings import NoWarnings
 from dynamo_capture.runtime.calls.numpy_calls import parts_of, shown_by
 from dynamo_capture.semantics.calls.arrays.array_indices import is_basic, is_mask, takes_one
 from dynamo_capture.semantics.calls.arrays.array_tables import (
@@ -89,7 +91,7 @@ class Arrays:
             return NumpyOperation(tx, function).result(args, kwargs)
         arrays: list[Any] = [given for given in real if isinstance(given, numpy_types.ARRAYS)]
         before = [array.copy() for array in arrays]
-        result = tx.fold(lambda: function(*real, **named))
+        result = self._folded(lambda: function(*real, **named))
         check_unchanged(function, before, arrays)
         for given, value in zip(real, args, strict=True):
             if given is result and isinstance(result, numpy_types.ARRAYS):
@@ -117,7 +119,9 @@ class Arrays:
         ):
             self._check_is_alone()
             other = tx.calls.python_object(operand)
-            tx.fold(lambda: function(owner.content, other))
+            changed = owner.content.copy()
+            self._folded(lambda: function(changed, other))
+            owner.content[...] = changed
             return owner
         made = self.call_function(PLAIN[function], [owner, operand], {})
         if not isinstance(made, ArrayValue):
@@ -130,6 +134,19 @@ class Arrays:
             raise GraphBreak(OBJECT_OPERATION, "a numpy array is changed in place")
         _memory(tx, owner).call_method(tx, "copy_", [made.as_tensor(tx)], {})
         return owner
+
+    def _folded(self, compute: Callable[[], Any]) -> Any:
+        """What numpy computes of known numbers; where it warns, or has no number to give, it is asked in each call."""
+        import numpy
+
+        def run() -> Any:
+            try:
+                with NoWarnings(), numpy.errstate(divide="raise", over="raise", invalid="raise"):
+                    return compute()
+            except FloatingPointError as error:
+                raise GraphBreak(OBJECT_OPERATION, f"numpy warns: {error}") from None
+
+        return self._tx.fold(run)
 
     def _check_is_alone(self) -> None:
         """A region may run again, what is changed in it at once would be changed once."""
@@ -226,7 +243,7 @@ class Arrays:
         ):
             self._check_is_alone()
             place, constant = tx.calls.python_object(key), tx.constant(value)
-            tx.fold(lambda: operator.setitem(owner.content, place, constant))
+            self._folded(lambda: operator.setitem(owner.content, place, constant))
             return
         tensor = owner.as_tensor(tx)
         written = self._written(tensor, value)

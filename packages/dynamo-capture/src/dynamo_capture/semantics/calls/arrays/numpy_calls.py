@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import operator
 import pickle
-import warnings
 from typing import Any
 
 import torch
@@ -17,6 +16,7 @@ import torch
 from dynamo_capture.foundation import numpy_types
 from dynamo_capture.foundation.break_kinds import NOT_IN_PYTHON, OBJECT_OPERATION
 from dynamo_capture.foundation.errors import GraphBreak, NotConstant
+from dynamo_capture.foundation.texts.given_warnings import SilentWarnings
 from dynamo_capture.runtime.calls.numpy_calls import (
     Form,
     NumpyCall,
@@ -139,8 +139,7 @@ class NumpyOperation:
         import numpy
 
         before = [sample.copy() for sample in self._samples]
-        with numpy.errstate(all="ignore"), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with numpy.errstate(all="ignore"), SilentWarnings():
             try:
                 found = self._function(*filled(args, self._samples), **filled(kwargs, self._samples))
             except Exception as error:  # of numpy's: eager meets it, or other numbers do not

@@ -388,8 +388,3 @@ def make_namespace(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> 
     made = ObjectValue(types.SimpleNamespace)
     made.attrs.update(kwargs)
     return made
-
-
-@handles(torch.Size)
-def make_size(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    return TupleValue(args[0].unpack(tx) if args else [], torch.Size)

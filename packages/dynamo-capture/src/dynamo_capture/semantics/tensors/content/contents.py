@@ -17,6 +17,7 @@ import torch
 
 from dynamo_capture.foundation.break_kinds import CONTENT_DECIDES
 from dynamo_capture.foundation.errors import GraphBreak
+from dynamo_capture.foundation.texts.given_warnings import SilentWarnings
 from dynamo_capture.frames.left_functions import parts_around
 from dynamo_capture.sources.formulas import Formula, applied
 from dynamo_capture.sources.formulas import number as number_formula
@@ -58,7 +59,7 @@ def computed(
     if any(value is UNKNOWN for value in (*given, *named.values())):
         return
     try:
-        with torch.no_grad():
+        with torch.no_grad(), SilentWarnings():
             found = function(*given, **named)
     except Exception:
         return
