@@ -10,11 +10,11 @@ from dynamo_capture.foundation import numpy_types
 from dynamo_capture.foundation.break_kinds import NOT_IN_PYTHON
 from dynamo_capture.foundation.errors import GraphBreak, NotConstant
 from dynamo_capture.foundation.known_objects import is_known
-from dynamo_capture.foundation.texts.given_warnings import unwarned
 from dynamo_capture.semantics.calls import catalogue, known_calls, known_methods, object_calls  # noqa: F401
 from dynamo_capture.semantics.calls.builtins.methods import call_builtin_method
 from dynamo_capture.semantics.calls.library.kept_containers import containers_in, leads_to
 from dynamo_capture.semantics.calls.substituted import call_substitute
+from dynamo_capture.semantics.given_warnings import unwarned
 from dynamo_capture.semantics.registry import PURE, PURE_MODULES
 from dynamo_capture.semantics.tensors.results.outcomes import label_of
 from dynamo_capture.values import (

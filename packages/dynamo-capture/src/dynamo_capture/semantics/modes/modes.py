@@ -19,7 +19,7 @@ from dynamo_capture.foundation.break_kinds import (
     TORCH_STATE_CHANGED,
 )
 from dynamo_capture.foundation.errors import GraphBreak
-from dynamo_capture.foundation.texts.given_warnings import SilentWarnings
+from dynamo_capture.semantics.given_warnings import SilentWarnings
 from dynamo_capture.semantics.messages import warn
 from dynamo_capture.semantics.modes.contexts import ContextValue
 from dynamo_capture.semantics.modes.settings import read

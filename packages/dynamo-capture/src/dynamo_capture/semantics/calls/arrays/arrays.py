@@ -22,7 +22,6 @@ from dynamo_capture.foundation.break_kinds import (
     UNKNOWN_ARGUMENT,
 )
 from dynamo_capture.foundation.errors import GraphBreak, NotConstant, UserRaise
-from dynamo_capture.foundation.texts.given_warnings import NoWarnings
 from dynamo_capture.runtime.calls.numpy_calls import parts_of, shown_by
 from dynamo_capture.semantics.calls.arrays.array_indices import is_basic, is_mask, takes_one
 from dynamo_capture.semantics.calls.arrays.array_tables import (
@@ -37,6 +36,7 @@ from dynamo_capture.semantics.calls.arrays.array_tables import (
 )
 from dynamo_capture.semantics.calls.arrays.numpy_calls import NumpyOperation, check_unchanged
 from dynamo_capture.semantics.calls.signatures import METHOD_KINDS
+from dynamo_capture.semantics.given_warnings import NoWarnings
 from dynamo_capture.semantics.registry import handles
 from dynamo_capture.semantics.tensors.methods import method
 from dynamo_capture.values import Const, TensorValue, TupleValue, Value, is_none, size_value

@@ -16,7 +16,6 @@ import torch
 from dynamo_capture.foundation import numpy_types
 from dynamo_capture.foundation.break_kinds import NOT_IN_PYTHON, OBJECT_OPERATION
 from dynamo_capture.foundation.errors import GraphBreak, NotConstant
-from dynamo_capture.foundation.texts.given_warnings import SilentWarnings
 from dynamo_capture.runtime.calls.numpy_calls import (
     Form,
     NumpyCall,
@@ -28,6 +27,7 @@ from dynamo_capture.runtime.calls.numpy_calls import (
     shown_by,
 )
 from dynamo_capture.runtime.calls.numpy_calls import operator as numpy_operator
+from dynamo_capture.semantics.given_warnings import SilentWarnings
 from dynamo_capture.values import (
     Const,
     ListValue,

@@ -17,8 +17,8 @@ import torch
 
 from dynamo_capture.foundation.break_kinds import CONTENT_DECIDES
 from dynamo_capture.foundation.errors import GraphBreak
-from dynamo_capture.foundation.texts.given_warnings import SilentWarnings
 from dynamo_capture.frames.left_functions import parts_around
+from dynamo_capture.semantics.given_warnings import SilentWarnings
 from dynamo_capture.sources.formulas import Formula, applied
 from dynamo_capture.sources.formulas import number as number_formula
 from dynamo_capture.values import (

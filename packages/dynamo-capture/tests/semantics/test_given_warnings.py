@@ -8,7 +8,7 @@ import warnings
 import pytest
 
 from dynamo_capture.foundation.errors import GraphBreak
-from dynamo_capture.foundation.texts.given_warnings import SilentWarnings, unwarned
+from dynamo_capture.semantics.given_warnings import SilentWarnings, unwarned
 
 
 def _warn() -> int:
