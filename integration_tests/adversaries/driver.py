@@ -88,9 +88,14 @@ def main(draw: Draw, comparing: Comparing | None = None, compare: Compare | None
 
 def _fill_new_memory() -> None:
     """Start again where the C library does not fill memory that nobody has written: ``out=`` that was resized before
-    its operator failed shows such memory, and eagerly it would differ from run to run."""
+    its operator failed shows such memory, and eagerly it would differ from run to run. What a thread has just freed is
+    filled otherwise when it is given out again, so that nothing is kept for a thread."""
     if "MALLOC_PERTURB_" not in os.environ:
-        os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, "MALLOC_PERTURB_": "85"})
+        filled = {
+            "MALLOC_PERTURB_": "85",
+            "GLIBC_TUNABLES": "glibc.malloc.perturb=85:glibc.malloc.tcache_count=0",
+        }
+        os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, **filled})
 
 
 def _numbers(options: argparse.Namespace) -> Sequence[int] | None:
@@ -129,13 +134,20 @@ def _run_here(draw: Draw, judge: Compare, numbers: Sequence[int], options: argpa
 
 
 def _have_warned() -> None:
-    """Have torch give the warnings that it gives once in a process, so that no program is the one that gets them."""
+    """Have torch give the warnings that it gives once in a process, so that no program is the one that gets them, and
+    settle what it settles once: the order of its kernels for attention on a GPU."""
     import torch
 
+    from fx_interface.torch_internals.modes import settle_attention_order
+
+    if torch.cuda.is_available():
+        torch.cuda.init()
+        settle_attention_order()
     with warnings.catch_warnings(action="ignore"):
         float(torch.ones(1, requires_grad=True))
         number, row = torch.ones(()), torch.ones(1)
         _ = number.mT, number.mH, number.H, number.adjoint(), number.T, row.T
+        row.add(1, row)
         with contextlib.suppress(TypeError):
             _ = row <= type("OfTensors", (torch.Tensor,), {})  # whose method seems to be a plain one
 

@@ -40,7 +40,9 @@ from tensor_statements import (
 _SINGLE_VIEWS = tuple(view for view in VIEWS if not view.startswith(("split", "unbind", "chunk")))
 """For programs with gradients: what is read of one of several views raises in eager if its base was written to, and a
 graph that does not read it further does not (docs/soundness.md)."""
-_OF_AN_INDEX = re.compile("out of (range|bounds)|[Ii]ndex|Class values")
+_OF_CONTENT = re.compile(
+    "out of (range|bounds|data bounds)|index|indices|class values|zerodivision", re.IGNORECASE
+)
 _PREAMBLE = compile(PREAMBLE, "<preamble>", "exec")
 
 
@@ -232,7 +234,7 @@ eager refuses, as a saved tensor was overwritten, may pass, or name other versio
 
 def draw(random: Random) -> str:
     """The text of a program, drawn on a CPU; for another device none in which a kernel refuses an index, which ends the
-    process there."""
+    process there, or divides integers by 0, of which nobody says there what it gives."""
     elsewhere = torch.get_default_device().type != "cpu"
     with torch.device("cpu") if elsewhere else contextlib.nullcontext():
         while True:
@@ -240,12 +242,12 @@ def draw(random: Random) -> str:
             for _ in range(random.randint(2, 8)):
                 drawing.extend()
             text = drawing.text()
-            if not elsewhere or not refuses_an_index(text):
+            if not elsewhere or not refuses_content(text):
                 return text
 
 
-def refuses_an_index(text: str) -> bool:
-    """Whether a call of the program, uncompiled, raises what kernels say of an index."""
+def refuses_content(text: str) -> bool:
+    """Whether a call of the program, uncompiled, raises what kernels say of an index or a division by 0."""
     made = module_of(text, "<drawn>")
     for make in made.CALLS:
         try:
@@ -255,7 +257,7 @@ def refuses_an_index(text: str) -> bool:
                 if trained:
                     sum(t.sum() for t in trained).backward()
         except Exception as error:
-            if isinstance(error, IndexError) or _OF_AN_INDEX.search(str(error)):
+            if isinstance(error, IndexError) or _OF_CONTENT.search(str(error)):
                 return True
     return False
 

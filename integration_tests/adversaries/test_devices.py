@@ -51,14 +51,25 @@ def test_all_tensors_are_of_the_default_device(draw: Callable[[Random], str]) ->
     assert made > 60
 
 
+@pytest.mark.parametrize(
+    "line",
+    ["torch.ones(4, 2).index_select(1, i + 5)", "y[i + 99]", "y.take(i + 99)", "i // 0", "i % (i * 0)"],
+)
+def test_what_kernels_refuse_of_content_is_told(line: str) -> None:
+    program = f"import torch\ndef program(y, i):\n    return ({line},)\n"
+    calls = "CALLS = [lambda: (torch.ones(3), torch.tensor([0, 1]))]\n"
+    assert tensors.refuses_content(program + calls)
+    assert not tensors.refuses_content(program.replace(line, "y[i]") + calls)
+
+
 def test_no_index_is_refused_elsewhere() -> None:
     def drawn() -> list[str]:
         return [tensors.draw(Random(f"index {number}")) for number in range(120)]
 
-    assert any(map(tensors.refuses_an_index, drawn()))
+    assert any(map(tensors.refuses_content, drawn()))
     torch.set_default_device("meta")
     try:
         texts = drawn()
     finally:
         torch.set_default_device(None)
-    assert not any(map(tensors.refuses_an_index, texts))
+    assert not any(map(tensors.refuses_content, texts))

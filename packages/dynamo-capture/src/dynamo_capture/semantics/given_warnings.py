@@ -10,7 +10,7 @@ import threading
 import warnings
 from collections.abc import Callable
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from dynamo_capture.foundation.break_kinds import OUTSIDE_WORLD
 from dynamo_capture.foundation.errors import GraphBreak
@@ -45,7 +45,7 @@ class _Answering:
 
     def __enter__(self) -> None:
         self._entry = (self.action, None, _CATEGORIES.own, None, 0)
-        self._filters: Any = warnings.filters
+        self._filters = cast(Any, warnings.filters)
         self._filters.insert(0, self._entry)
 
     def __exit__(
