@@ -17,6 +17,7 @@ from primtorch_decomps.shapes import (
     canonical_dim,
     canonical_dims,
     expand_sizes,
+    has_empty_rows,
     infer_size,
     reduced_sizes,
     same,
@@ -117,3 +118,10 @@ def test_dimensions() -> None:
         canonical_dim(3, 3)
     with pytest.raises(RuleMismatchError):
         canonical_dims([0, 0], 2)
+
+
+def test_rows_without_elements() -> None:
+    assert has_empty_rows((2, 0), 0)
+    assert has_empty_rows((2, 3, 0), 1)
+    assert not has_empty_rows((0, 2), 0)
+    assert not has_empty_rows((2, 3), 0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 START = """\
-import torch, numpy
+import torch, numpy, dynamo_capture
 LOG = []
 WATCHED = {"log": LOG}
 CALLS = [lambda: (torch.arange(6.) + 1,), lambda: (torch.arange(6.) * 2,), lambda: (torch.arange(4.) - 1,)]
@@ -30,6 +30,7 @@ class P:
         LOG.append("hash")
         return 1
 O = P()
+dynamo_capture.allow_in_graph(caught)
 def program(x):
     try:
         O(1)

@@ -123,6 +123,27 @@ def test_what_is_made_of_numbers_alone_needs_a_kernel_for_its_dtype(
     assert str(found.value) == str(told.value)
 
 
+def test_a_gpu_is_asked_about_what_does_not_look_at_content(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+    monkeypatch.setattr(refusals, "_takes", lambda op, *args: asked.append(op) or True)
+    for free in (False, True):
+        monkeypatch.setattr(refusals, "_has_free_gpu", lambda free=free: free)
+        library = Library(LIBRARY.decompositions, LIBRARY.rules)
+        spec = TensorSpec((3,), (1,), torch.bool, torch.device("cuda", 0))
+        index = TensorSpec((2,), (1,), torch.int64, torch.device("cuda", 0))
+        library.infer(ATEN.relu.default, (spec,), {}, ShapeEnv())
+        library.infer(ATEN.index_select.default, (spec, 0, index), {}, ShapeEnv())
+        library.infer(ATEN.bernoulli.p, (spec, 0.5), {}, ShapeEnv())
+        assert asked == [ATEN.relu.default] * free
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_a_gpu_refuses() -> None:
+    value = torch.ones(3, dtype=torch.bool, device="cuda")
+    with pytest.raises(RuntimeError, match="Boolean inputs not supported"):
+        LIBRARY.infer(ATEN.relu.default, _specs((value,)), {}, ShapeEnv())
+
+
 def test_asking_draws_no_random_number() -> None:
     state = torch.get_rng_state()
     library = Library(LIBRARY.decompositions, LIBRARY.rules)

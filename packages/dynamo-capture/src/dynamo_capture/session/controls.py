@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Sequence
+from types import FunctionType
 from typing import Any, Literal, TypeVar, get_args
 
 import torch
@@ -106,7 +107,7 @@ def disallowed_reason(function: Any) -> str | None:
     """Why no call of a function may be part of a graph, if the program says that it may not. What stock's compiler says
     of its own functions, as of ``graph_break``, is not meant for others."""
     try:
-        if function in _DISALLOWED:
+        if _names(_DISALLOWED, function):
             return f"{getattr(function, '__qualname__', function)} is marked by disallow_in_graph"
     except TypeError:
         pass
@@ -119,6 +120,13 @@ def disallowed_reason(function: Any) -> str | None:
 
 _ALLOWED: set[Any] = set()
 _DISALLOWED: set[Any] = set()
+
+
+def _names(marked: set[Any], function: Any) -> bool:
+    """Whether it is among them. An object of a class that has a hash of its own is not asked for it."""
+    if isinstance(type(function).__hash__, FunctionType):
+        return any(function is one for one in marked)
+    return function in marked
 
 
 def allow_in_graph(fn: Any) -> Any:
@@ -149,7 +157,7 @@ def disallow_in_graph(fn: Any) -> Any:
 def is_allowed_in_graph(function: Any) -> bool:
     """Whether ``allow_in_graph``, ours or torch's, was called on this function."""
     try:
-        return (bool(_ALLOWED) and function in _ALLOWED) or in_stock_set("_allowed_callable_ids", function)
+        return _names(_ALLOWED, function) or in_stock_set("_allowed_callable_ids", function)
     except TypeError:
         return False
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 _PROGRAM = """
+import re
 import sys
 from pathlib import Path
 import torch
@@ -46,12 +47,21 @@ def columns():
     x = graph.input(torch.randn(80, 11))
     return graph.build(graph.call(p.sum, x, [0]), graph.call(p.argmax, x, 0))
 
+def rounding_up_to_zero():
+    graph = ExampleGraph()
+    x, y = graph.input(torch.randn(80)), graph.input(torch.randn(80), "y")
+    names = "fmod remainder floor_div trunc_div pow atan2 div"
+    found = [graph.call(getattr(p, name), x, y) for name in names.split()]
+    names = "exp exp2 expm1 log log1p log2 log10 sqrt rsqrt reciprocal floor ceil sin tan asin tanh erf sigmoid"
+    return graph.build(*found, *[graph.call(getattr(p, name), x) for name in names.split()])
+
 def transposed():
     graph = ExampleGraph()
     x, y = graph.input(torch.randn(80, 64)), graph.input(torch.randn(64, 80).t(), "y")
     return graph.build(graph.call(p.add, x, y))
 
-for number, module in enumerate([softmax(True), softmax(False), take(), columns(), transposed()]):
+made = [softmax(True), softmax(False), take(), columns(), transposed(), rounding_up_to_zero()]
+for number, module in enumerate(made):
     program = plan(module)
     file = Path(sys.argv[1]) / f"m{number}.py"
     file.write_text(kernels_source(program))
@@ -62,6 +72,9 @@ for number, module in enumerate([softmax(True), softmax(False), take(), columns(
             function, target = getattr(functions, kernel.name), GPUTarget("cuda", 90, 32)
             made = compile_kernel(function, record, record.launch(3, 4), traits, target)
             assert ".target sm_90" in made.asm["ptx"]
+            pattern = r"(?:add|sub|mul|fma|abs|cvt|div|ex2|sqrt)[.][a-z0-9.]*ftz[a-z0-9.]*"
+            flushing = set(re.findall(pattern, made.asm["ptx"]))
+            assert flushing <= {"ex2.approx.ftz.f32"}, flushing  # libdevice's own, of numbers that it has scaled
             given = made.asm["ptx"].split(".entry")[1].split(")")[0].count(".param")
             assert len(record.types) <= given <= len(record.types) + ADDED, given
         if record.cells:

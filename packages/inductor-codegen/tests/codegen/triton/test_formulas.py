@@ -74,6 +74,23 @@ def test_agrees_with_the_reference(name: str, interpret: Callable[..., Callable[
     assert ran
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_quotients_of_small_numbers_and_signs_of_zeros_are_kept(
+    dtype: torch.dtype, interpret: Callable[..., Callable[..., Any]]
+) -> None:
+    left = torch.tensor([1e-40, 3e-40, -1e-40, -0.0, 0.0, 0.0, -0.0, 6.0, -7.0, 5.5, 1.0, 0.0], dtype=dtype)
+    right = torch.tensor([1e-40, 1e-40, 1e-40, 2.0, -2.0, 2.0, -2.0, 3.0, 7.0, -0.5, 0.0, NAN], dtype=dtype)
+    graph = ExampleGraph()
+    x, y = graph.input(left, "x"), graph.input(right, "y")
+    names = ("floor_div", "trunc_div", "remainder", "fmod")
+    program = plan(graph.build(*[graph.call(PRIMS[name], x, y) for name in names]))
+    expected = [torch.floor_divide(left, right), (left / right).trunc(), left % right, left.fmod(right)]
+    for name, found, wanted in zip(names, interpret(program)(left, right), expected, strict=True):
+        torch.testing.assert_close(found, wanted, rtol=0, atol=0, equal_nan=True, msg=name)
+        if name == "floor_div":
+            assert torch.equal(found.signbit(), wanted.signbit())
+
+
 def test_literals() -> None:
     assert literal(True, torch.bool) == "1"
     assert literal(INF, torch.float32) == "float('inf')"

@@ -1,7 +1,8 @@
 """What an operator's kernel refuses: a decomposition holds for any dtype, while the kernel takes some.
 
 ``gelu`` of integers, ``-`` of booleans and indices that are floats raise in eager. What a kernel takes is written
-nowhere but in the kernel, so it is asked: it runs on small tensors, once for each kind of call.
+nowhere but in the kernel, so it is asked: it runs on small tensors, once for each kind of call. On a GPU those that
+look at content are not asked: what they refuse ends the process there.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any, Final
 import torch
 from torch._ops import OpOverload
 
+from fx_interface.operator_facts.data_errors import may_fail
 from fx_interface.symbols import Expr, ShapeEnv
 from fx_interface.tensor_spec import SymSpec, TensorSpec
 
@@ -33,6 +35,8 @@ _BOUNDS: Final = sorted(bound for info in _RANGES for bound in (info.min, info.m
 """The least and largest numbers of all dtypes: numbers between the same two are converted alike."""
 _OVERFLOW: Final = "without overflow"
 """What a kernel says of a number that its dtype cannot hold, whatever the sizes."""
+_NO_ANSWER: Final = (torch.OutOfMemoryError, torch.AcceleratorError)
+"""What has to do with the state of the GPU."""
 _FILLS: Final = {aten.scalar_tensor.default: 0, aten.full.default: 1}
 """Operators without tensors that convert a number, and which argument that is."""
 
@@ -87,10 +91,8 @@ class Kernels:
         if env.has_data and _is_open((*args, *kwargs.values())):
             return  # perhaps only data tell the size, and any that we choose may be a wrong one
         specs = list(_specs((*args, *kwargs.values())))
-        if (
-            specs
-            and all(spec.device.type == "cpu" for spec in specs)
-            and (not _takes(op, args, kwargs, specs, env) or _any_empty(specs, env))
+        if _can_be_asked(op, args, kwargs, {spec.device.type for spec in specs}) and (
+            not _takes(op, args, kwargs, specs, env) or _any_empty(specs, env)
         ):
             return
         if op in _FILLS:
@@ -102,14 +104,33 @@ class Kernels:
         return op in _OF_TWO or op in _OF_SIZES or op.overloadpacket in _RANDOM
 
 
+def _can_be_asked(op: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any], devices: set[str]) -> bool:
+    """Whether a call on tensors of these kinds of devices can be tried."""
+    if not devices <= {"cpu", "cuda"}:
+        return False
+    if "cuda" not in devices:
+        return bool(devices)
+    draws = torch.Tag.nondeterministic_seeded in op.tags
+    return not draws and not may_fail(op, args, kwargs) and _has_free_gpu()
+
+
+def _has_free_gpu() -> bool:
+    """Whether a GPU is in use by this process, and does not write down what it is given to do."""
+    if not torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
+        return False
+    return not torch.cuda.is_current_stream_capturing()
+
+
 def _make_two(op: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
     """Raise what the kernel raises that has none for the dtype, or takes no such numbers with it."""
     dtype = kwargs.get("dtype")
     few = _OF_TWO.get(op) or [[2] if isinstance(arg, (list, tuple)) else arg for arg in args]
-    if dtype is None or torch.device(kwargs.get("device") or "cpu").type != "cpu" or _is_open(few):
+    device = torch.device(kwargs.get("device") or "cpu")
+    on_gpu = device.type == "cuda" and op in _OF_TWO and op is not aten.randperm.default and _has_free_gpu()
+    if dtype is None or not (device.type == "cpu" or on_gpu) or _is_open(few):
         return
-    with _drawing_nothing(), torch._C._DisableTorchDispatch():
-        op(*few, dtype=dtype, device="cpu")
+    with _drawing_nothing(), torch._C._DisableTorchDispatch(), contextlib.suppress(*_NO_ANSWER):
+        op(*few, dtype=dtype, device=device)
 
 
 @contextlib.contextmanager
@@ -173,6 +194,8 @@ def _takes_now(
         try:
             with torch._C._DisableTorchDispatch(), torch.no_grad():
                 op(*_small(tuple(args), env, fill, whole), **_small(dict(kwargs), env, fill, whole))
+        except _NO_ANSWER:
+            return False
         except (RuntimeError, IndexError, TypeError, ValueError) as error:
             refusal = refusal or error
         else:
@@ -218,7 +241,8 @@ def _small(value: Any, env: ShapeEnv, fill: Callable[..., torch.Tensor], whole: 
     match value:
         case TensorSpec():
             sizes = [env.hint(size) for size in value.sizes]
-            return fill(sizes if whole else [min(size, 2) for size in sizes], dtype=value.dtype)
+            few = sizes if whole else [min(size, 2) for size in sizes]
+            return fill(few, dtype=value.dtype, device=value.device)
         case SymSpec():
             return env.hint(value.expr)
         case Expr():

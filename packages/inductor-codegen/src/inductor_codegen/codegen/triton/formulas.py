@@ -30,7 +30,7 @@ POINTWISE: dict[str, str] = {
     "log1p": "libdevice.log1p({0})",
     "sqrt": "tl.sqrt_rn({0})",
     "rsqrt": "libdevice.rsqrt({0})",
-    "reciprocal": "1.0 / ({0})",
+    "reciprocal": "tl.div_rn(1.0, {0})",
     "sin": "libdevice.sin({0})",
     "cos": "libdevice.cos({0})",
     "tan": "libdevice.tan({0})",
@@ -79,12 +79,17 @@ POINTWISE: dict[str, str] = {
     "where": "tl.where({0}, {1}, {2})",
     "sign": "((({0}) > 0).to({type}) - (({0}) < 0).to({type}))",
     "floor_div": "_floor_div({0}, {1})",
-    "trunc_div": "libdevice.trunc(({0}) / ({1}))",
+    "trunc_div": "libdevice.trunc(tl.div_rn({0}, {1}))",
     "remainder": "_remainder({0}, {1})",
 }
 """The text of ``op(arguments)`` where it computes in floating point, or where the dtype does not matter."""
 
-DOUBLE: dict[str, str] = {"sqrt": "tl.sqrt({0})", "div": "({0}) / ({1})"}
+DOUBLE: dict[str, str] = {
+    "sqrt": "tl.sqrt({0})",
+    "div": "({0}) / ({1})",
+    "reciprocal": "1.0 / ({0})",
+    "trunc_div": "libdevice.trunc(({0}) / ({1}))",
+}
 """What differs in double precision, where these are exact anyway."""
 
 INTEGER: dict[str, str] = {
@@ -127,13 +132,22 @@ def _remainder(a, b):
 
 
 @triton.jit
+def _quotient(a, b):
+    if a.dtype == tl.float64:
+        return a / b
+    else:
+        return tl.div_rn(a, b)
+
+
+@triton.jit
 def _floor_div(a, b):
     rest = libdevice.fmod(a, b)
-    quotient = (a - rest) / b
+    quotient = _quotient(a - rest, b)
     quotient = tl.where((rest != 0) & ((rest < 0) != (b < 0)), quotient - 1, quotient)
     whole = libdevice.floor(quotient)
     whole = tl.where(quotient - whole > 0.5, whole + 1, whole)
-    return tl.where(b == 0, a / b, whole)
+    whole = tl.where((a == 0) & (b == b), tl.where(b < 0, a * -1.0, a), whole)
+    return tl.where(b == 0, _quotient(a, b), whole)
 
 
 @triton.jit
