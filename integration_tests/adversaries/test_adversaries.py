@@ -19,6 +19,8 @@ RUNS: tuple[tuple[str, int, str], ...] = (
     ("tensors", 1000, "eager"),
     ("tensors", 1000, "aot_eager"),
     ("tensors", 60, "inductor"),
+    ("parts", 100, "eager"),
+    ("parts", 40, "aot_eager"),
     ("statements", 340, "eager"),
     ("statements", 130, "aot_eager"),
     ("statements", 22, "inductor"),

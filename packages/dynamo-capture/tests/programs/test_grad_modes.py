@@ -284,10 +284,43 @@ def _split_by_data(x):
     return torch.cat(parts), y
 
 
+def _asked_for_in_inference_mode(x):
+    rows = list(x * 2)
+    with torch.inference_mode():
+        doubled = [row * 2 for row in rows]
+    return *rows, *doubled
+
+
+def _begun_in_inference_mode(x):
+    rows = x.unbind()
+    with torch.inference_mode():
+        first = next(iter(rows))
+    return first, rows[-1]
+
+
+def _split_before_inference_mode(x):
+    parts = (x * 2).split(torch.ones(len(x), dtype=torch.int64).tolist())
+    with torch.inference_mode():
+        kept = list(parts)
+        print(end="")
+    return kept[0], parts[-1]
+
+
+def _left_in_inference_mode(x):
+    rows = (x * 2).unbind()
+    with torch.inference_mode():
+        print(end="")
+        total = sum(row.sum() for row in rows)
+    return rows[0], total
+
+
 @pytest.mark.parametrize(
     "program",
-    [_read_without_gradients, _rows_without_gradients, _stacked_with_gradients, _returned, _split_by_data],
-)
+    [
+        _read_without_gradients, _rows_without_gradients, _stacked_with_gradients, _returned, _split_by_data,
+        _asked_for_in_inference_mode, _begun_in_inference_mode, _split_before_inference_mode, _left_in_inference_mode,
+    ],
+)  # fmt: skip
 def test_parts_that_are_made_late_have_the_history_that_they_were_made_with(program):
     """Of a size that varies: how many there are is asked for later, in another mode."""
     compiled = optimize(lambda module, inputs: module.forward)(program)
@@ -296,10 +329,13 @@ def test_parts_that_are_made_late_have_the_history_that_they_were_made_with(prog
         for run in (program, compiled):
             x = torch.ones(rows, 3, requires_grad=True)
             results = run(x)
-            trained = [one.sum() for one in results if one.grad_fn is not None]
+            trained = [one.sum() for one in results if one.requires_grad and not one.is_inference()]
             if trained:
                 sum(trained).backward()
             found.append(
-                ([one.grad_fn is None for one in results], None if x.grad is None else x.grad.tolist())
+                (
+                    [(one.is_inference(), one.grad_fn is None) for one in results],
+                    None if x.grad is None else x.grad.tolist(),
+                )
             )
         assert found[0] == found[1]

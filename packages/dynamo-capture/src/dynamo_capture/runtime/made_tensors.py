@@ -36,15 +36,17 @@ def follow_all(followed: tuple[bool, ...], tensors: tuple[torch.Tensor, ...]) ->
         follow(tensor, each)
 
 
-def unbound(enabled: bool, whole: torch.Tensor, dim: int) -> tuple[torch.Tensor, ...]:
-    """``whole.unbind(dim)``, as it was called with gradients on or off."""
-    with torch.set_grad_enabled(enabled):
+def unbound(modes: tuple[bool, bool], whole: torch.Tensor, dim: int) -> tuple[torch.Tensor, ...]:
+    """``whole.unbind(dim)``, as it was called with gradients and inference mode on or off."""
+    with torch.inference_mode(modes[1]), torch.set_grad_enabled(modes[0]):
         return torch.Tensor.unbind(whole, dim)
 
 
-def split(enabled: bool, whole: torch.Tensor, sizes: list[int], dim: int) -> tuple[torch.Tensor, ...]:
-    """``whole.split(sizes, dim)``, as it was called with gradients on or off."""
-    with torch.set_grad_enabled(enabled):
+def split(
+    modes: tuple[bool, bool], whole: torch.Tensor, sizes: list[int], dim: int
+) -> tuple[torch.Tensor, ...]:
+    """``whole.split(sizes, dim)``, as it was called with gradients and inference mode on or off."""
+    with torch.inference_mode(modes[1]), torch.set_grad_enabled(modes[0]):
         made: tuple[torch.Tensor, ...] = torch.Tensor.split(whole, sizes, dim)  # type: ignore[no-untyped-call]
         return made
 

@@ -95,13 +95,13 @@ def counted(to: Reconstruction, value: RangeList) -> None:
 @makes(PartsTuple)
 def parts(to: Reconstruction, value: PartsTuple) -> None:
     """Parts of a tensor."""
-    mode = Const(value.with_gradients)
+    modes = Const((value.with_gradients, value.inferring))
     if not value.is_unread:
         tuple_(to, value)
     elif value.sizes is None:
-        to.call(made_tensors.unbound, lambda: to.push_all([mode, value.whole, Const(value.dim)]), 3)
+        to.call(made_tensors.unbound, lambda: to.push_all([modes, value.whole, Const(value.dim)]), 3)
     else:
-        given: list[Value] = [mode, value.whole, value.sizes, Const(value.dim)]
+        given: list[Value] = [modes, value.whole, value.sizes, Const(value.dim)]
         to.call(made_tensors.split, lambda: to.push_all(given), 4)
 
 

@@ -57,15 +57,15 @@ class NumberList(_LateList):
 
 class PartsTuple(TupleValue):
     """The parts of ``whole`` along a dimension: of these ``sizes`` (``whole.split(sizes, dim)``), or all that is at one
-    place (``whole.unbind(dim)``). They are views, made with gradients on or off, as those are ``with_gradients``
-    wherever they are asked for."""
+    place (``whole.unbind(dim)``). They are views, made with gradients and inference mode on or off, as
+    those are ``with_gradients`` and ``inferring`` wherever they are asked for."""
 
-    __slots__ = ("_made", "_make", "dim", "sizes", "whole", "with_gradients")
+    __slots__ = ("_made", "_make", "dim", "inferring", "sizes", "whole", "with_gradients")
 
     def __init__(self, whole: TensorValue, sizes: NumberList | None, dim: int, make: Items) -> None:
         self._make: Items | None = make
         super().__init__([])
-        self.with_gradients = torch.is_grad_enabled()
+        self.with_gradients, self.inferring = torch.is_grad_enabled(), torch.is_inference_mode_enabled()
         self.whole, self.sizes, self.dim = whole, sizes, dim
 
     @property

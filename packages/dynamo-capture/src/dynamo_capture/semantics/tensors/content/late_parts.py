@@ -16,9 +16,9 @@ import torch
 from dynamo_capture.foundation.break_kinds import CONTENT_DECIDES
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.frames.left_functions import leave_loop, part_around
-from dynamo_capture.semantics.modes.modes import set_grad
+from dynamo_capture.semantics.modes.modes import InferenceMode, set_grad
 from dynamo_capture.semantics.tensors.content import contents, data_numbers
-from dynamo_capture.values import Const, SequenceValue, TensorValue, Value, one_tensor
+from dynamo_capture.values import NONE, Const, SequenceValue, TensorValue, Value, one_tensor
 from dynamo_capture.values.base import Context
 from dynamo_capture.values.containers.late_sequences import Items, NumberList, PartsList, PartsTuple
 from dynamo_capture.values.special_methods import rely_on
@@ -85,7 +85,9 @@ def settle_before_write(tx: Context, written: list[TensorValue]) -> None:
 def rewritten(tx: Context, call: Call) -> Value | None:
     """``split`` by an unread list, ``unbind`` of a dimension whose size varies, and what joins such parts."""
     rewrite = _REWRITES.get(call.name)
-    return None if rewrite is None else rewrite(tx, call)
+    if rewrite is None or (rewrite in (_split, _unbind) and torch.is_inference_mode_enabled() and tx.blocks):
+        return None  # the mode may be left before the parts are asked for
+    return rewrite(tx, call)
 
 
 def _split(tx: Context, call: Call) -> Value | None:
@@ -150,8 +152,6 @@ def _unbind(tx: Context, call: Call) -> Value | None:
     dim = 0 if len(given) < 2 else given[1].known_as(int)
     if dim is None or not -spec.rank <= dim < spec.rank or whole.meta.cls is not torch.Tensor:
         return None
-    if torch.is_inference_mode_enabled() and tx.blocks:  # which may be left before the parts are asked for
-        return None
     size = tx.env.simplify(spec.sizes[dim])
     if not isinstance(size, Expr) or tx.env.is_from_data(size):
         return None
@@ -166,16 +166,21 @@ def _unbind(tx: Context, call: Call) -> Value | None:
 
 
 def _as_here(tx: Context, make: Items) -> Items:
-    """``make``, which is called later, with gradients on or off as here."""
-    enabled = torch.is_grad_enabled()
+    """``make``, which is called later, with gradients and inference mode on or off as here."""
+    enabled, inferring = torch.is_grad_enabled(), torch.is_inference_mode_enabled()
 
     def items() -> list[Value]:
+        block = InferenceMode(inferring) if torch.is_inference_mode_enabled() is not inferring else None
+        if block is not None:
+            block.enter(tx)
         now = torch.is_grad_enabled()
         set_grad(tx, enabled)
         try:
             return make()
         finally:
             set_grad(tx, now)
+            if block is not None:
+                block.leave(tx, NONE)
 
     return items
 
