@@ -204,93 +204,136 @@ WAYS = (
 TEXT = """\
 # How a program is captured
 
-This page follows one small program through the capture layer, folder by folder. The values between the paragraphs are
-what the stages gave when the page was written; a test runs the program again and compares
-(`packages/dynamo-capture/tests/guide`; CPython 3.11, torch 2.13).
+Capture turns the bytecode of a Python function into three things: a **graph** of its operations on tensors,
+**guards** (conditions under which the graph is valid), and **replacement code**, which runs in the function's place
+and calls the compiled graph.
+
+This page follows one small program through the package `dynamo-capture`, folder by folder. Tables, graphs and
+bytecode on this page are what the stages gave on CPython 3.11 with torch 2.13; a test runs the program again and
+compares (`packages/dynamo-capture/tests/guide`).
+
+| step | folders | takes | gives |
+|---|---|---|---|
+| notice the call | `hook/`, `driver/` | a frame that is about to run | the decision to capture it |
+| interpret | `bytecode/`, `frames/`, `interpreter/`, `semantics/`, `values/` | its bytecode | what it does |
+| record | `graph/` | operations on tensors | the graph |
+| guard | `sources/`, `guard_kinds/` | what was read | conditions for using the result again |
+| note effects | `side_effects/` | what was changed | a list of changes to make after the graph |
+| write code | `codegen/`, `runtime/` | all of that | bytecode that runs in the function's place |
 
 {state}
 
 {program}
 
-`optimize(backend)(program)(State(), torch.ones(3))` captures it. The folders are named in the order in which they work;
-in the source tree a folder imports only those that are below it
-([decision 0071](decisions/0071-folders-in-one-order.md)).
+`program` reads an attribute, computes, and changes its argument in two ways. This captures it:
+`optimize(backend)(program)(State(), torch.ones(3))`.
+
+Imports between the folders go in one direction only ([decision 0071](decisions/0071-folders-in-one-order.md)), so
+that each can be read knowing only those below it.
 
 ## The frame starts: `hook`, `driver`
 
-The frame hook (PEP 523, `csrc/eval_frame.c`) sees the frame of `program` before its first instruction. It asks the
-guards of each entry that the code object has; there is none yet. So it calls `driver.compile_frame`, which decides
-whether the frame is captured, and makes the attempts at it. One attempt is `driver.captured_frame`: interpret, call the
-backend, assemble, guard.
+CPython lets an extension evaluate frames in its own way (PEP 523). The frame hook (`csrc/eval_frame.c`) sees the
+frame of `program` before its first instruction.
+
+A code object has a list of *entries*: versions that were compiled earlier, each with its guards. The hook runs the
+first entry whose guards hold. In the first call there is none, so it calls `driver.compile_frame`. That decides
+whether this frame is captured at all (code of libraries that are left alone is not), and makes attempts. One
+attempt is `driver.captured_frame`: interpret, call the backend, assemble the replacement code, build the guards. An
+attempt that finds out that an assumption was wrong (a loop that should be left to Python, say) is dropped, and the
+next one knows it.
 
 ## Its bytecode runs on values: `bytecode`, `frames`, `interpreter`, `semantics`, `values`
 
-`bytecode.decode` makes records of the instructions, and `frames.steps` gives each its handler, found by its name in the
-table that `@opcode` fills (`interpreter/opcodes`). `frames.frame` runs them, with a stack of values. A value stands for
-what Python would have there: `TensorValue` for a node of the graph, `Const` for what is known, `ObjectValue` for an
-object of the program's class, with the source it was read from. Nothing is computed on tensors.
+The function does not run. Its instructions are interpreted on *values*, which stand for the objects that Python would
+have on its stack and in its variables:
+
+- a `TensorValue` stands for the result of a node of the graph: shape and dtype are known, numbers are not;
+- a `Const` stands for an object that is known;
+- an `ObjectValue` stands for an object of a class of the program, together with its *source*: the path by which it
+  was reached (`state.__dict__['seen']`).
+
+`bytecode.decode` makes records of the instructions. `frames.steps` gives each its handler, a function in
+`interpreter/opcodes/` that is registered under the instruction's name by `@opcode`. `frames.frame` calls the handlers
+one after the other. For `program`:
 
 {steps}
 
-What an instruction means for values is said in `semantics`, where whoever may answer is asked in a declared order
-and may decline (`semantics/calls/known_calls.py`, `semantics/tensor_service.py`): reading `state.scale` follows
-Python's order of attribute lookup (`semantics/attributes`), `*` becomes a node (`semantics/tensors`), `append` is a
-call of a method of a list (`semantics/calls/builtins`). Values of existing objects are made by `variable_builder`.
+A handler moves values about; what the operation *means* is decided in `semantics`. There each question ("what does
+calling this function give?") goes to a list of functions in a fixed order. The first that knows the answer gives it,
+the others decline by returning None. The lists are in `semantics/calls/known_calls.py` and
+`semantics/tensor_service.py`. In the program above:
+
+- `state.scale` follows Python's order of attribute lookup (`semantics/attributes/`). The object that is found is
+  wrapped as a value by `variable_builder/`;
+- `x * 2.0` becomes a node of the graph (`semantics/tensors/`);
+- `state.seen.append(y)` is a call of a method of a list (`semantics/calls/builtins/`).
 
 ## What is computed goes into the graph: `graph`
 
 {graph}
 
-The second result is there because the program keeps it: `state.seen` has to hold a real tensor.
+The program returns the sum only. The second result is there because the program keeps `y` in `state.seen`, which must
+hold a real tensor when the call is over.
 
 ## What was read is guarded: `sources`, `guard_kinds`
 
-Whoever reads something that decides what is captured notes a guard. These speak of the arguments (others of torch's
-state, of the classes and of the builtins that were looked at):
+The graph above has the number 2.0 in it and is wrong for any other `state.scale`. So each part of capture that reads
+something, and goes on in a way that depends on it, notes a guard. These are the guards on the arguments; others are
+on torch's state, and on the classes and builtins that were looked at:
 
 {guards}
 
-They are built into one native evaluator (package `guards`), which a call asks before it uses the entry.
+The package `guards` builds them into one native evaluator. A later call asks it before it uses the entry.
 
 ## What was changed is noted: `side_effects`
 
-While the program is interpreted, `state` is not touched: the new value of `state.calls` is an attribute of its value,
-and `side_effects.effects` has, in order, the two changes. They are replayed when the graph has run.
+The program's objects stay as they are while it is interpreted: a graph may fail to compile, and a call whose guards
+hold must make the same changes without being interpreted. The new `state.calls` is kept in the *value* that stands
+for `state`, and `side_effects.effects` lists the two changes in order: set the attribute, extend the list. They are
+made on the real objects when the graph has run.
 
 ## Replacement code: `codegen`, `runtime`
 
-`codegen.assembly` writes the code that runs in the program's place: it reads what has to be read, calls the compiled
-graph, replays the effects (`codegen.replay`, which calls functions of `runtime`), and makes the result
-(`codegen.reconstruct`).
+`codegen.assembly` writes the bytecode that runs in the program's place. It has four parts:
+
+1. read what the later parts need of the arguments (here the list `state.seen`);
+2. call the compiled graph;
+3. make the changes (`codegen.replay`, which calls functions of `runtime`);
+4. make the result (`codegen.reconstruct`): here the first result of the graph.
 
 {replacement}
 
-The part from `PUSH_EXC_INFO` on is where the frame runs once more as it was written, if the graph fails: nothing has
-been changed then. After the call the state is
+The instructions from `PUSH_EXC_INFO` to the first `RETURN_VALUE` run only if the graph raises. Nothing has been
+changed then, so that the function can run once more as it was written, in Python, and raises what it raises there.
+After the call the state is
 
 {after}
 
-and its entry is not used again: `state.calls` is no longer 0. In the second call an integer that has had two values is
-a symbol (`session.specialization`), and one entry is enough for all that follow.
+The guards of this entry do not hold in the next call, because `state.calls` is no longer 0. So the function is
+captured again. An integer that has been seen with two values is now taken to vary: it becomes a symbol
+(`session.specialization`), and this second entry serves all later calls.
 
 ## Where the graph has to end
 
 {broken}
 
-The number that `item()` gives is printed, so Python must have it: {stopped} in the [catalogue](graph-breaks.md). The
-graph ends before the call of `print`,
+`print` cannot be part of a graph: it must happen in every call, and it needs the number that `item()` gives. This is
+a *graph break*; each kind has a code, here {stopped}, and an entry in the [catalogue](graph-breaks.md). The graph
+ends before the call of `print`:
 
 {first}
 
-the replacement code makes the stack and the variables as they were, runs the instruction, and calls a *resume function*
-(`bytecode/resume/`): the rest of the bytecode as a function of what the frame held, here {resume}.
-Its frame starts, the hook sees it, and it is captured like any other:
+The replacement code restores the stack and the variables as they are at that point, and executes the one instruction
+that could not be captured. Then it calls a *resume function* (`bytecode/resume/`): the rest of the bytecode, as a
+function whose parameters are what the frame held, here {resume}. When the frame of the resume function starts the
+hook sees it, and it is captured like any other:
 
 {second}
 
 ## Where to add something
 
-A test stands in the folder of the same name under `tests/`.
+Tests are under `tests/`, in the folder of the same name.
 
 {ways}
 """
