@@ -135,6 +135,7 @@ def test_the_script_shows_the_difference_alone(monkeypatch: pytest.MonkeyPatch) 
     )
     assert done.returncode == 1, done.stdout + done.stderr
     assert "FXS401" in done.stdout
+    assert "first operator that differs: " in done.stdout
     right = script.read_text().replace("backend=one_percent_off", 'backend="eager"')
     script.write_text(right)
     done = subprocess.run(

@@ -28,16 +28,28 @@ def summary(data: Data) -> str:
     for stop, times in _grouped(data["breaks"], lambda stop: (stop["code"], stop["what"], _place(stop))):
         lines.append(f"graph break [{stop['code']}]{times} {stop['what']}\n    at {_place(stop)}")
         lines.append(f"    to do: {stop['advice']}")
-    causes = [
-        f"{again['where'][2] if again['where'] else 'a function'}, {_cause(cause)}"
-        for again in data["recompiles"]
-        for cause in again["causes"]
-    ]
-    lines += [f"compiled again{times}: {cause}" for cause, times in _grouped(causes, str)]
+    lines += _recompiles(data)
     for left, times in _grouped(data["uncompiled"], lambda left: (left["reason"], _place(left))):
         lines.append(f"runs uncompiled{times}: {_place(left)}\n    {left['reason']}")
     lines += _longest_steps(data)
     return "\n".join(lines)
+
+
+def _recompiles(data: Data) -> Iterator[str]:
+    """What differed, once for each place: a value that is another one in each call is one line, with a way out."""
+    groups: dict[tuple[str, str, str], list[Data]] = {}
+    for again in data["recompiles"]:
+        function = again["where"][2] if again["where"] else "a function"
+        for cause in again["causes"]:
+            groups.setdefault((function, cause["expression"], _relied_on(cause)), []).append(cause)
+    for (function, expression, line), causes in groups.items():
+        changes = list(dict.fromkeys(map(_change, causes)))
+        times = f" {len(causes)} times" if len(causes) > 1 else ""
+        between = "; ... " if len(changes) > 2 else "; "
+        shown = changes[0] if len(changes) == 1 else f"{changes[0]}{between}{changes[-1]}"
+        yield f"compiled again{times}: {function}, {expression}: {shown}{line}"
+        if len(changes) > 2:
+            yield "    to do: decide by something that changes less often, or pass a number as a tensor"
 
 
 def _longest_steps(data: Data) -> Iterator[str]:
@@ -104,9 +116,15 @@ def _guard_lines(node: Data, indent: str) -> Iterator[str]:
 
 
 def _cause(cause: Data) -> str:
-    changed = cause["reason"] if cause["old"] is None else f"was {cause['old']}, is {cause['new']}"
-    line = "" if cause["where"] is None else f" (relied on at {_place(cause)})"
-    return f"{cause['expression']}: {changed}{line}"
+    return f"{cause['expression']}: {_change(cause)}{_relied_on(cause)}"
+
+
+def _change(cause: Data) -> str:
+    return str(cause["reason"]) if cause["old"] is None else f"was {cause['old']}, is {cause['new']}"
+
+
+def _relied_on(cause: Data) -> str:
+    return "" if cause["where"] is None else f" (relied on at {_place(cause)})"
 
 
 def _grouped(entries: list[Any], key: Any) -> Iterator[tuple[Any, str]]:

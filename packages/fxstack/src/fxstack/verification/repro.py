@@ -65,6 +65,8 @@ CHECK = Purpose(
         fxstack.compile(program{backend}, options={{"check": True}})(*INPUTS)
     found = [one.message for one in heard if issubclass(one.category, fxstack.CheckWarning)]
     print(*found, sep="\\n")
+    if found:
+        print(fxstack.verify(program{backend})(*INPUTS))  # names the first operator that differs
     raise SystemExit(1 if found else 0)""",
 )
 
