@@ -26,7 +26,12 @@ def owned(plan: JointPlan, backward_plan: BackwardPlan) -> list[bool]:
 
 def order_of(flags: Sequence[bool]) -> list[tuple[bool, int]]:
     """For each saved value whether it is the backward's own, and its place among those that are or are not."""
-    return [(own, flags[:i].count(own)) for i, own in enumerate(flags)]
+    seen = [0, 0]
+    places = []
+    for own in flags:
+        places.append((own, seen[own]))
+        seen[own] += 1
+    return places
 
 
 def reader(plan: JointPlan, backward_plan: BackwardPlan) -> Callable[[Any], list[Any]]:

@@ -18,6 +18,7 @@ class Values:
         self.result = Lowered()
         self._names: set[str] = set()
         self._copies: dict[tuple[Operand, Sizes], Placed] = {}
+        self._laid: dict[tuple[Sizes, Sizes, bool, bool], tuple[Sizes, Sizes]] = {}
 
     def add_value(
         self,
@@ -30,11 +31,11 @@ class Values:
         """A new value with the sizes and strides of ``spec``; computed ones get row-major strides if those
         have gaps (that are not asked for by ``exact``) or overlap.
         """
-        sizes = tuple(self.env.simplify(size) for size in spec.sizes)
-        strides = tuple(self.env.simplify(stride) for stride in spec.strides)
-        suits = is_disjoint(sizes, strides, self.env) if exact else is_dense(sizes, strides)
-        if formula is not None and not suits:
-            strides = contiguous_strides(sizes)
+        key = (spec.sizes, spec.strides, formula is not None, exact)
+        laid = None if self.env.symbols else self._laid.get(key)  # layers have the same few layouts
+        if laid is None:
+            laid = self._laid[key] = self._sizes_and_strides(spec, formula is not None, exact)
+        sizes, strides = laid
         while name in self._names:
             name += "_"
         self._names.add(name)
@@ -43,6 +44,12 @@ class Values:
         )
         self.result.values.append(value)
         return value
+
+    def _sizes_and_strides(self, spec: TensorSpec, computed: bool, exact: bool) -> tuple[Sizes, Sizes]:
+        sizes = tuple(self.env.simplify(size) for size in spec.sizes)
+        strides = tuple(self.env.simplify(stride) for stride in spec.strides)
+        suits = is_disjoint(sizes, strides, self.env) if exact else is_dense(sizes, strides)
+        return sizes, contiguous_strides(sizes) if computed and not suits else strides
 
     def layout_of(self, operand: Operand) -> Layout | None:
         """Where the elements of ``operand`` lie once its source is in memory; None if strides cannot say it."""

@@ -7,6 +7,7 @@ and each result is a pointer to where it goes.
 
 from __future__ import annotations
 
+import re
 from dataclasses import field
 from typing import Any, Protocol
 
@@ -19,6 +20,8 @@ from inductor_codegen.ir.program import Argument, BufferRef, CallExtern, FloatRe
 from inductor_codegen.runtime.binding import device_numbers, scalar_type
 
 _EXACT_IN_DOUBLE = 1 << 53
+_PLAIN = re.compile(r"[ !#->@-\[\]-~]*")
+"""What stands for itself in a string literal: printable, and none of the three characters that C reads otherwise."""
 
 
 class Unspeakable(Exception):
@@ -196,8 +199,11 @@ def double(value: float) -> str:
 
 def quoted(text: str) -> str:
     """A C string literal of any text."""
-    plain = all(" " <= c <= "~" and c not in '"\\?' for c in text)
-    return f'"{text}"' if plain else '"' + "".join(f"\\{byte:03o}" for byte in text.encode()) + '"'
+    return (
+        f'"{text}"'
+        if _PLAIN.fullmatch(text)
+        else '"' + "".join(f"\\{byte:03o}" for byte in text.encode()) + '"'
+    )
 
 
 _C_TYPES = {

@@ -16,7 +16,6 @@ from inductor_codegen.codegen.wrapper.routes.routes import (
     RouteKind,
     exact_scalars,
     may_fail_on_values,
-    route_of,
 )
 from inductor_codegen.codegen.wrapper.routes.stable_values import stable_values
 from inductor_codegen.codegen.wrapper.text import Text
@@ -58,7 +57,7 @@ class CallWriter:
         if not call.results and call.op is _CHECK:
             self._check(call)
             return
-        route = route_of(call, self._memory.buffers, self._memory.device)
+        route = self._memory.routes[id(call)]
         self._text.line(f"fx_at({quoted(label_of_call(call))});")
         match route.kind:
             case RouteKind.GIVEN_MEMORY:

@@ -6,6 +6,7 @@ aten::mm (model.py:4 in forward)
 
 from __future__ import annotations
 
+from functools import lru_cache
 from pathlib import PurePath
 
 from fx_interface.errors import UserLocation
@@ -38,4 +39,9 @@ def _with_line(name: str, where: UserLocation | None) -> str:
     if where is None:
         return name
     function = f" in {where.function}" if where.function else ""
-    return f"{name} ({PurePath(where.filename).name}:{where.line}{function})"
+    return f"{name} ({_file_name(where.filename)}:{where.line}{function})"
+
+
+@lru_cache(maxsize=256)
+def _file_name(path: str) -> str:
+    return PurePath(path).name

@@ -41,12 +41,9 @@ class MemoryWriter:
         self._text = text
         self.device = device
         self.buffers = program.buffers()
-        self.routes = {
-            position: route_of(step, self.buffers, device)
-            for position, step in enumerate(program.steps)
-            if isinstance(step, CallExtern)
-        }
-        given = frozenset(p for p, route in self.routes.items() if route.kind is RouteKind.GIVEN_MEMORY)
+        calls = [(at, step) for at, step in enumerate(program.steps) if isinstance(step, CallExtern)]
+        self.routes = {id(call): route_of(call, self.buffers, device) for _, call in calls}
+        given = frozenset(at for at, call in calls if self.routes[id(call)].kind is RouteKind.GIVEN_MEMORY)
         self._placement = place(program, given) if device.type == "cpu" else NO_SCRATCH
         self._held: dict[str, _Held] = {}
         self.pointer_count = 0

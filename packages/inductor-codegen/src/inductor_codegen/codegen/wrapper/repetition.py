@@ -18,10 +18,9 @@ from itertools import pairwise
 
 from fx_interface.python_runtime.quick_dataclasses import dataclass
 
-_PLACE = re.compile(
-    r'"(?:[^"\\]|\\.)*"|(?<![\w.])(?:f\.h|in|ip|p|o|out|\(\(H\*\)in\))\[(\d+)\]|\b(?:tensors|numbers)_(\d+)\b'
-)
-"""A string, a place of an array, or the name of a local array of one step (``tensors_3``, ``numbers_3``)."""
+_PLACE = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|\[(?<=[hnpot)]\[)(\d+)\]|_(?<=tensors_|numbers_)(\d+)\b')
+"""A string, a place of an array (``f.h``, ``in``, ``((H*)in)``, ``ip``, ``p``, ``o``, ``out``: others end in other
+letters), or the number of a local array of one step (``tensors_3``, ``numbers_3``)."""
 WORTH = 2000
 """Characters that a loop saves, at least: below, text that can be read from top to bottom is better."""
 _TRIED = 12

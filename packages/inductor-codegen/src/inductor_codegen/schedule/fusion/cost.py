@@ -88,8 +88,10 @@ def tree_costs(lowered: Lowered, edges: list[list[tuple[int, Edge]]], stored: se
 def _limit(value: Value) -> tuple[int, int]:
     """Work and bytes up to which a value is computed again: bytes that two readers load, and the store before. Of a
     small value it is launches that count, not memory."""
+    if value.device.type != "cuda":
+        return (0, 0)
     size = product(value.sizes)
-    if value.device.type != "cuda" or (isinstance(size, int) and size < _LARGE):
+    if isinstance(size, int) and size < _LARGE:
         return (0, 0)
     return CHEAP_ON_GPU, value.dtype.itemsize * 3 // 2
 

@@ -86,6 +86,8 @@ def classify(operand: Operand, sizes: Sizes) -> Edge:
     """
     runs: list[tuple[int, ...]] | None = [() if is_one(size) else (dim,) for dim, size in enumerate(sizes)]
     flat = tuple(dim for run in runs for dim in run)  # type: ignore[union-attr]
+    if not operand.views:
+        return Edge(Match.SAME, flat)
     whole = flat
     for view in reversed(operand.views):
         match view:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
+from functools import cache
 
 from fx_interface.errors import UnsupportedProgramError
 from fx_interface.symbols import IntLike, ShapeEnv, product
-from inductor_codegen.ir.kernel import Access, Kernel
+from inductor_codegen.ir.kernel import Access, BufferParameter, Kernel
 from inductor_codegen.ir.program import (
     Allocate,
     Argument,
@@ -228,6 +229,11 @@ def _reuse(
     }
     shared |= set(aliases)
     made: dict[str, str] = {}
+
+    @cache  # launches share kernels
+    def fits(kernel: str, source: BufferParameter, target: BufferParameter) -> bool:
+        return in_place(kernels[kernel], source, target)
+
     for position, step in enumerate(steps):
         if not isinstance(step, RunKernel):
             continue
@@ -244,7 +250,7 @@ def _reuse(
                     and source not in shared
                     and source not in taken
                     and _same_memory(buffers[source], buffers[target])
-                    and in_place(kernel, other, parameter)
+                    and fits(step.kernel, other, parameter)
                 ):
                     made[target] = source
                     taken.add(source)
