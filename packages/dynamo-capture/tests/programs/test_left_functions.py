@@ -170,6 +170,15 @@ def test_parts_that_are_joined_again_are_one_graph_for_any_number():
     assert _graphs(_joined, calls) == [1, 1, 0, 0]
 
 
+def test_parts_in_a_list_that_are_joined_again_are_one_graph_for_any_number():
+    def program(x, counts):
+        kept = {"parts": list(torch.split(x * 2, counts.tolist()))}
+        return torch.cat(kept["parts"], dim=0) + 1
+
+    calls = [_counted(2, 3), _counted(4, 1, 3), _counted(1, 2, 3, 4), _counted(5, 5, 5, 0, 5)]
+    assert _graphs(program, calls) == [1, 1, 0, 0]
+
+
 def test_parts_equal_eager(same):
     calls = [_counted(2, 3), _counted(4, 1, 3), _counted(1, 2, 3, 4), _counted(0, 3)]
     same(_joined, *calls, operators=primtorch_decomps.LIBRARY)

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from dynamo_capture import optimize, run_graph
+from dynamo_capture import graph_break, optimize, run_graph
 
 X = torch.arange(12.0).reshape(4, 3)
 
@@ -199,3 +199,61 @@ def test_strides_that_are_equal_in_one_call():
     base = torch.arange(400.0)
     calls = [(base.as_strided((3, 2), (a, b)),) for a, b in ((5, 9), (8, 8), (11, 6), (6, 12))]
     assert versions(lambda x: x.sum() + 1, *calls) == 2
+
+
+def test_slices_of_any_bounds():
+    primtorch_decomps = pytest.importorskip("primtorch_decomps")
+    rows = torch.arange(60.0).reshape(20, 3)
+    calls = [(rows, slice(start, stop)) for start, stop in ((0, 8), (0, 9), (0, 12), (0, 20), (0, 5))]
+    assert versions(lambda x, s: x[s] * 2, *calls, operators=primtorch_decomps.LIBRARY) == 2
+
+    def goes_on(x):
+        window = slice(0, x.shape[0] // 2)
+        graph_break()
+        return x[window] * 2, window
+
+    calls = [(rows[:n],) for n in (8, 10, 12, 14)]
+    fast = optimize(run_graph, operators=primtorch_decomps.LIBRARY)(goes_on)
+    for call in calls:
+        (expected, window), (actual, found) = goes_on(*call), fast(*call)
+        assert torch.equal(expected, actual)
+        assert window == found
+    assert len(fast.__fxstack_capture__.report.replacements) == 4
+
+
+def test_a_slice_is_an_object():
+    known = slice(None, 2)
+
+    def program(x, given, others):
+        assert given is known
+        assert given == slice(None, 2, None)
+        assert given in others
+        return x[given] + given.stop, given, (given, others), [1, 2, 3][given]
+
+    for call in ((X, known, [slice(1), known]), (X, known, [known])):
+        result, same, (again, _), part = optimize(run_graph)(program)(*call)
+        assert torch.equal(result, X[:2] + 2)
+        assert (same, again, part) == (known, known, [1, 2])
+        assert same is known
+        assert again is known
+    with pytest.raises(AssertionError):
+        optimize(run_graph)(program)(X, slice(None, 2), [])
+
+
+def test_a_state_that_lags_one_call():
+    class Program(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.before = torch.zeros(4, 3)
+
+        def forward(self, x):
+            total = x.sum() + self.before.sum()
+            self.before = x * 2
+            return total
+
+    plain, program, graphs = Program(), Program(), []
+    fast = optimize(lambda graph, inputs: graphs.append(graph) or run_graph(graph, inputs))(program)
+    for rows in (4, 6, 6, 8, 8, 10, 12, 12):
+        x = torch.ones(rows, 3)
+        assert torch.equal(fast(x), plain(x))
+    assert len(graphs) <= 3

@@ -221,3 +221,23 @@ def test_what_is_computed_of_a_size_may_be_known() -> None:
     env.require(Relation("==", n, other))
     assert env.simplify((-n) % 64) is 64 - other
     assert env.simplify((-other) % 64) is 64 - other
+
+
+def test_a_rest_that_is_none_fixes_no_size() -> None:
+    env = ShapeEnv()
+    size = env.create_symbol(16)
+    whole = size // 4 * 4
+    assert env.decide(Relation("==", size - whole, 0))
+    assert env.simplify(whole) is size
+    assert env.simplify(size - whole) == 0
+    assert env.known(Relation("==", 3 * size, 3 * whole))
+    assert isinstance(env.simplify(size), Expr)
+
+
+def test_a_multiple_that_is_none() -> None:
+    env = ShapeEnv()
+    size = env.create_symbol(16)
+    assert env.decide(Relation("==", size // 128 * 128, 0))
+    assert env.simplify(size // 128) == 0
+    assert env.known(Relation("==", size // 128 * 6, 0))
+    assert isinstance(env.simplify(size), Expr)

@@ -24,6 +24,7 @@ from dynamo_capture.values import (
     DictValue,
     Lazy,
     ListValue,
+    SliceValue,
     TensorValue,
     TupleValue,
     Value,
@@ -89,6 +90,9 @@ def _note(tx: Context, name: str, value: Value, known: Varying) -> None:
         known[name] = Form(
             *(tuple(None if isinstance(n, Expr) else n for n in of) for of in (spec.sizes, spec.strides))
         )
+    elif isinstance(value, SliceValue):
+        for bound, item in zip(("start", "stop", "step"), value.bounds, strict=True):
+            _note(tx, f"{name}.{bound}", item, known)
     elif isinstance(value, TupleValue) and value.cls is tuple:
         for index, item in enumerate(value.items):
             _note(tx, f"{name}[{index}]", item, known)

@@ -23,6 +23,13 @@ class Form(NamedTuple):
     strides: tuple[int | None, ...]
 
 
+class Place(NamedTuple):
+    """A tensor, by its source's text, and which of its sizes and, behind them, strides."""
+
+    key: str
+    position: int
+
+
 Varies: TypeAlias = Form | Literal["integer", "size", "all"]
 Varying: TypeAlias = dict[str, Varies]
 """What varies of what a resume function takes, by the texts of sources that begin with its parameters: a tensor's
@@ -39,7 +46,8 @@ class SizeHistory:
 
     sizes: dict[str, tuple[int | None, ...]] = field(default_factory=dict)
     strides: dict[str, tuple[int | None, ...]] = field(default_factory=dict)
-    first_forms: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    captures: int = 0
+    forms: dict[str, dict[int, tuple[int, ...]]] = field(default_factory=dict)
     integers: dict[str, set[int]] = field(default_factory=dict)
     open_integers: set[str] = field(default_factory=set)
     floats: dict[str, float | None] = field(default_factory=dict)
@@ -69,19 +77,27 @@ class SizeHistory:
         multiples = {n for n in strides if any(n % size == 0 for size in callers)}
         return _merge(self.strides, key, strides, multiples)
 
-    def first_form(self, key: str, sizes: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int, ...]:
-        """The sizes and strides that this tensor had when it was first seen with as many dimensions."""
-        found = (*sizes, *strides)
-        known = self.first_forms.setdefault(key, found)
-        if len(known) != len(found):
-            known = self.first_forms[key] = found
-        return known
+    def record_form(self, key: str, sizes: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int, ...]:
+        """Remember the sizes and strides that a tensor has in this capture; those that it had when it was first seen
+        with as many dimensions."""
+        found, known = (*sizes, *strides), self.forms.setdefault(key, {})
+        if any(len(form) != len(found) for form in known.values()):
+            known.clear()
+        known[self.captures] = found
+        return next(iter(known.values()))
+
+    def were_equal(self, one: Place, other: Place) -> bool:
+        """Whether two sizes or strides were equal in each capture that saw both."""
+        known = self.forms[other.key]
+        return all(
+            form[one.position] == known[capture][other.position]
+            for capture, form in self.forms[one.key].items()
+            if capture in known
+        )
 
     def is_open(self, key: str) -> bool:
         """Whether this is part of what is known to have other sizes in each call."""
-        return bool(self.all_open) and any(
-            key == one or key.startswith((f"{one}[", f"{one}.")) for one in self.all_open
-        )
+        return bool(self.all_open) and any(_is_part(key, one) for one in self.all_open)
 
     def varying(self, key: str) -> Varies | None:
         """What is known to vary of this; None: nothing."""
@@ -98,7 +114,7 @@ class SizeHistory:
         self.all_open.difference_update(parameters.values())
         self.open_integers.difference_update(parameters.values())
         for name, what in known.items():
-            parameter = next((one for one in parameters if name == one or name.startswith(f"{one}[")), None)
+            parameter = next((one for one in parameters if _is_part(name, one)), None)
             if parameter is None:
                 continue
             key = parameters[parameter] + name[len(parameter) :]
@@ -146,6 +162,10 @@ class SizeHistory:
         if known is not None and known[0]() is not function and known[1] is function.__code__:
             self.functions[key] = None
         return self.functions[key] is None
+
+
+def _is_part(name: str, whole: str) -> bool:
+    return name == whole or name.startswith((f"{whole}[", f"{whole}."))
 
 
 def _opened(known: tuple[int | None, ...] | None, found: tuple[int | None, ...]) -> tuple[int | None, ...]:

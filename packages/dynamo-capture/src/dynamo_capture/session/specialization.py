@@ -13,7 +13,7 @@ from dynamo_capture.foundation.part_options import part_option
 from dynamo_capture.graph.graph_builder import GraphOutput
 from dynamo_capture.runtime.replacement_calls import instance_dict
 from dynamo_capture.session.known_functions import KnownFunctions, Loop, Part, key_of
-from dynamo_capture.session.size_history import MANY, SizeHistory, Varies, Varying
+from dynamo_capture.session.size_history import MANY, Place, SizeHistory, Varies, Varying
 from dynamo_capture.session.stock_settings import (
     joins_equal_sizes,
     silenced_functions,
@@ -85,7 +85,8 @@ class Policy:
         self._callers_sizes = callers_sizes
         self._fullgraph = fullgraph
         self._history = history
-        self._by_values: dict[tuple[int, int], Expr] = {}
+        history.captures += 1
+        self._by_values: dict[tuple[int, int], list[tuple[Expr, list[Place]]]] = {}
         self._joins_equal = joins_equal_sizes()
         self._integers: dict[Source, Expr] = {}
         self._wrappers: dict[Source, _Wrapper] = {}
@@ -288,7 +289,7 @@ class Policy:
             if n >= 2 and d not in static
             and (d in marked or (seen[d] is None if self._dynamic is None else self._dynamic and from_call))
         ]  # fmt: skip
-        first = self._history.first_form(source.expression, shape, stride)
+        first = self._history.record_form(source.expression, shape, stride)
         known_strides = self._history.record_strides(source.expression, stride, callers)
         moved = [d for d, n in enumerate(stride) if n >= 2 and (is_open or known_strides[d] is None)]
         if not chosen and not moved:
@@ -298,7 +299,8 @@ class Policy:
             bounds = marked.get(dim, (None, None))
             low, high = bounds
             values = None if is_open or shape[dim] in self._callers_sizes else (shape[dim], first[dim])
-            sizes[dim] = self._symbol(tx, shape[dim], SizeSource(source, dim), values, low, high)
+            place = Place(source.expression, dim)
+            sizes[dim] = self._symbol(tx, shape[dim], SizeSource(source, dim), values, place, low, high)
         strides, open_strides = self._strides(tx, source, sizes, (shape, stride, first[len(shape) :]), moved)
         return tuple(sizes), strides, (chosen, open_strides)
 
@@ -320,26 +322,31 @@ class Policy:
         size: int,
         source: Source,
         values: tuple[int, int] | None,
+        place: Place,
         low: int | None = None,
         high: int | None = None,
     ) -> Expr:
-        """One symbol for each pair of ``values``, now and when this was first seen: what was equal both times is taken
-        to be equal for a reason, and guarded so, unless the program says that it is not, or nothing is known of it yet
-        (None). ``low``, ``high``: bounds that the user states, dropped for a size outside of them."""
+        """One symbol for each pair of ``values``, now and when this was first seen: what was equal both times, and in
+        each capture between, is taken to be equal for a reason, and guarded so, unless the program says that it is
+        not, or nothing is known of it yet (None). ``low``, ``high``: bounds that the user states, dropped for a size
+        outside of them."""
         if values is None:
             made = tx.env.create_symbol(size, source, low=2)
             tx.output.symbol(made, source, size)
             return made
         if (low is not None and size < low) or (high is not None and size > high):
             low = high = None
-        expr = self._by_values.get(values) if low is None and high is None and self._joins_equal else None
-        if expr is None:
-            expr = tx.env.create_symbol(size, source, low=max(2, low or 2), high=high)
-            self._by_values.setdefault(values, expr)
-            tx.output.symbol(expr, source, size)
-        else:
-            tx.size_bindings.append((expr, source))
-        return expr
+        known = self._by_values.setdefault(values, [])
+        joins = low is None and high is None and self._joins_equal
+        for expr, places in known if joins else ():
+            if all(self._history.were_equal(place, other) for other in places):
+                places.append(place)
+                tx.size_bindings.append((expr, source))
+                return expr
+        made = tx.env.create_symbol(size, source, low=max(2, low or 2), high=high)
+        known.append((made, [place]))
+        tx.output.symbol(made, source, size)
+        return made
 
     def _strides(
         self,
@@ -362,9 +369,8 @@ class Policy:
                 if isinstance(packed, Expr):
                     tx.packed_strides.append((packed, StrideSource(source, dim)))
             elif dim in moved:
-                strides[dim] = self._symbol(
-                    tx, stride[dim], StrideSource(source, dim), (stride[dim], first[dim])
-                )
+                values, place = (stride[dim], first[dim]), Place(source.expression, len(shape) + dim)
+                strides[dim] = self._symbol(tx, stride[dim], StrideSource(source, dim), values, place)
             if isinstance(strides[dim], Expr):
                 left_open.append(dim)
             if shape[dim] != 1 and stride[dim] != 0:

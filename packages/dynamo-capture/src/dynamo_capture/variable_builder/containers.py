@@ -14,7 +14,7 @@ from dynamo_capture.foundation.known_objects import is_known
 from dynamo_capture.frames.left_functions import leave_loop
 from dynamo_capture.guard_kinds.sets import SetMembers, SetObjects
 from dynamo_capture.sources.sources import ProxiedSource
-from dynamo_capture.values import DictValue, Lazy, ListValue, SetValue, TupleValue, Value
+from dynamo_capture.values import DictValue, Lazy, ListValue, SetValue, SliceValue, TupleValue, Value
 from dynamo_capture.values.base import Context
 from dynamo_capture.values.containers.mapping import VIEWS, DictView, ProxyValue
 from dynamo_capture.variable_builder.objects import wraps, wraps_once
@@ -27,6 +27,14 @@ def _tuple(tx: Context, real: Any, source: Source) -> Value:
     tx.guards.length(source, real)
     items: list[Value] = [Lazy(item, ItemSource(source, i)) for i, item in enumerate(real)]
     return TupleValue(items, type(real), source, real)
+
+
+@wraps_once(slice)
+def _slice(tx: Context, real: Any, source: Source) -> Value:
+    start, stop, step = (
+        tx.wrap(getattr(real, name), AttrSource(source, name)) for name in ("start", "stop", "step")
+    )
+    return SliceValue((start, stop, step), source)
 
 
 @wraps_once(list, collections.deque)

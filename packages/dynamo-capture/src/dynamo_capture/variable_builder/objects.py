@@ -56,6 +56,8 @@ from dynamo_capture.values.tensors.array import ArrayValue
 from dynamo_capture.values.tensors.floating import InputFloat
 from fx_interface.source import AttrSource, InstanceDictSource, ItemSource, LocalSource, Source
 
+_BY_EQUALITY = tuple(cls for cls in BY_EQUALITY if cls is not slice)
+
 Wrapper = Callable[["Context", Any, Source], Value]
 WRAPPERS: dict[type, Wrapper] = {}
 
@@ -292,7 +294,7 @@ def _float(tx: Context, real: Any, source: Source) -> Value:
     return tx.wrapping.unread(SourcedConst(real, source, tx.guards.equals))
 
 
-@wraps(str, bytes, complex, type(Ellipsis), type(NotImplemented), *BY_EQUALITY)
+@wraps(str, bytes, complex, type(Ellipsis), type(NotImplemented), *_BY_EQUALITY)
 def _constant(tx: Context, real: Any, source: Source) -> Value:
     return tx.wrapping.unread(SourcedConst(real, source, tx.guards.equals))
 

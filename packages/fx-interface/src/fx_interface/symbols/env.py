@@ -9,7 +9,7 @@ from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.source import Source
 from fx_interface.symbols.evaluation import computed_in, evaluate, substitute
 from fx_interface.symbols.expr import Apply, Expr, IntLike, Symbol, symbol
-from fx_interface.symbols.extremes import maximum, minimum, without_quotient
+from fx_interface.symbols.extremes import as_remainder, maximum, minimum, without_factor, without_quotient
 from fx_interface.symbols.ranges import Range, bounds, larger, smaller
 from fx_interface.symbols.relations import Relation, RelationOp, compare
 
@@ -88,12 +88,13 @@ class ShapeEnv:
 
     def simplify(self, value: IntLike) -> IntLike:
         """``value`` after the equalities recorded so far."""
-        return substitute(value, self.replacements, self.computed) if self.has_equalities else value
+        value = substitute(value, self.replacements, self.computed) if self.has_equalities else value
+        return self._whole(value) if self._zero else value
 
     @property
     def has_equalities(self) -> bool:
         """Whether ``simplify`` changes anything."""
-        return bool(self.replacements or self.computed)
+        return bool(self.replacements or self.computed or self._zero)
 
     def hint(self, value: IntLike) -> int:
         """The value seen while compiling, without recording anything. UnbackedSymbolError if it comes from data."""
@@ -312,14 +313,14 @@ class ShapeEnv:
             if atom is not None and not self._comes_later(other, atom):
                 self._replace(atom, other)
                 return
-        difference = lhs - rhs
+        difference = without_factor(lhs - rhs)
         if isinstance(difference, Expr):
-            self._zero.add(difference)
+            self._zero.add(as_remainder(difference))
             self._solve(difference)
 
     def _is_zero(self, difference: Expr) -> bool:
         """Whether recorded equalities make it 0."""
-        rest = self._whole(difference)
+        rest = without_factor(self._whole(difference))
         return rest == 0 or any(
             rest - zero == 0 or rest + zero == 0
             for zero in (self._whole(substitute(fact, self.replacements)) for fact in self._zero)

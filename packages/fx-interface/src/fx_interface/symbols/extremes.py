@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from math import gcd
 
-from fx_interface.symbols.expr import Expr, IntLike, atom_of, floordiv
+from fx_interface.symbols.expr import Apply, Expr, IntLike, atom_of, floordiv
 
 
 def without_quotient(value: IntLike, lhs: IntLike, rhs: IntLike) -> IntLike:
@@ -24,6 +25,28 @@ def without_quotient(value: IntLike, lhs: IntLike, rhs: IntLike) -> IntLike:
                 product = product * Expr((((other,), 1),))
             made = made + product * (lhs - rhs * quotient)
     return value if made is value else without_quotient(made, lhs, rhs)  # of its powers one at a time
+
+
+def without_factor(value: IntLike) -> IntLike:
+    """What is 0 where ``value`` is: without the number that all its coefficients are multiples of."""
+    if isinstance(value, int):
+        return value
+    common = gcd(*(coefficient for _, coefficient in value.terms))
+    return (
+        value if common == 1 else Expr(tuple([(m, coefficient // common) for m, coefficient in value.terms]))
+    )
+
+
+def as_remainder(value: Expr) -> Expr:
+    """``lhs % rhs`` for ``lhs - rhs * (lhs // rhs)``, or the opposite, where the divisor is known; else ``value``."""
+    for monomial, coefficient in value.terms:
+        quotient = monomial[0] if len(monomial) == 1 else None
+        if isinstance(quotient, Apply) and quotient.function == "floordiv":
+            lhs, rhs = quotient.args
+            whole = rhs * Expr((((quotient,), 1),))
+            if isinstance(rhs, int) and abs(coefficient) == rhs and value in (lhs - whole, whole - lhs):
+                return atom_of("mod", lhs, rhs)
+    return value
 
 
 def minimum(lhs: IntLike, rhs: IntLike) -> IntLike:

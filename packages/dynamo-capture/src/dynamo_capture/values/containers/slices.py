@@ -8,17 +8,19 @@ from typing import Any
 from dynamo_capture.values.base import Context, Value
 from dynamo_capture.values.constant import Const
 from dynamo_capture.values.numbers.integers import SymValue
+from fx_interface.source import Source
 from fx_interface.symbols import Expr
 
 
 class SliceValue(Value):
-    """A slice that the trace makes: an object of its own, whatever its bounds are."""
+    """A slice: an object of its own, whatever its bounds are. ``source``: where it is read from, if it existed."""
 
-    __slots__ = ("bounds",)
+    __slots__ = ("bounds", "source")
     python_class = slice
 
-    def __init__(self, bounds: tuple[Value, Value, Value]) -> None:
+    def __init__(self, bounds: tuple[Value, Value, Value], source: Source | None = None) -> None:
         self.bounds = bounds
+        self.source = source
 
     def index(self, tx: Context) -> Any:
         return self.as_slice(tx)

@@ -44,7 +44,7 @@ from dynamo_capture.values import (
     is_none,
 )
 from dynamo_capture.values.base import Context
-from dynamo_capture.values.containers.late_sequences import RangeList
+from dynamo_capture.values.containers.late_sequences import PartsList, PartsTuple, RangeList
 from dynamo_capture.values.numbers.condition import DataCondition
 from dynamo_capture.values.special_results import truth_from
 
@@ -56,6 +56,8 @@ def make_list(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value
         return rows
     if args and isinstance(args[0], SymRange) and args[0].bounds[2].known_as(int) in (1, -1):
         return RangeList(tx, args[0])
+    if args and isinstance(args[0], PartsTuple) and args[0].is_unread:
+        return PartsList(args[0])
     return ListValue(list(args[0].items_for_list(tx)) if args else [])
 
 
