@@ -83,3 +83,11 @@ def test_truthiness_asks_no_user_code() -> None:
     assert fx_guards.Truthiness(X, False).holds("")
     assert not fx_guards.Truthiness(X, True).holds(Loud())
     assert fx_guards.Truthiness(X, True).explain([]) == "expected a true value, got []"
+
+
+@pytest.mark.parametrize(
+    "target, words", [(True, "expected True, got False"), (None, "expected None, got False")]
+)
+def test_constants_are_named_as_values(target: object, words: str) -> None:
+    assert fx_guards.IsObject(X, target).explain(False) == words
+    assert "the very object" in fx_guards.IsObject(X, test_constants_are_named_as_values).explain(None)

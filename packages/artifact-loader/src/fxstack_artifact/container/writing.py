@@ -80,6 +80,16 @@ def _copy(source: BinaryIO, target: BinaryIO, size: int) -> None:
 
 
 def _replace(path: Path, write: Callable[[BinaryIO], None]) -> None:
+    """``write`` a file beside ``path`` and move it there. An OSError names ``path``, whatever file it was about."""
+    try:
+        _write_beside(path, write)
+    except OSError as error:
+        if error.errno is None:
+            raise
+        raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+def _write_beside(path: Path, write: Callable[[BinaryIO], None]) -> None:
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with open(handle, "wb") as file:

@@ -100,7 +100,7 @@ UNKNOWN_VALUE = _kind(
     "CAP211",
     "a value must be known",
     "Python code is chosen by this value, and it is known only when the program runs",
-    "compute it from constants or arguments",
+    "compute it from constants, arguments or sizes; if it is a tensor's, choose with torch.where in place of `if`",
 )
 UNKNOWN_HASH = _kind(
     "CAP212",

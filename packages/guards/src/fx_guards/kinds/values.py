@@ -63,7 +63,9 @@ class IsObject(GuardRecord):
     def explain(self, value: Any) -> str:
         if not self.alive:
             return f"expected an object that no longer exists, got {short(value)}"
-        return f"expected the very object {short(self.target)}, got {short(value)}"
+        target = self.target
+        which = "" if target is None or isinstance(target, bool) else "the very object "
+        return f"expected {which}{short(target)}, got {short(value)}"
 
 
 @guard_kind
