@@ -114,3 +114,39 @@ def test_what_may_fail_runs_although_nobody_reads_it(library: Any, interpreter: 
         assert len(run(x, inside)) == 1
         with pytest.raises(IndexError):
             run(x, outside)
+
+
+def _linked(x: Any, y: Any) -> Any:
+    z = x.exp()
+    return z, z * 2, z.view(-1)
+
+
+def _written(x: Any, y: Any) -> Any:
+    y.mul_(x)
+    return y, x.sin()
+
+
+@pytest.mark.parametrize(
+    "program", [lambda x, y: x.sin() * y, lambda x, y: (x.sin(), y.cos(), x * y), _linked, _written]
+)
+def test_a_plan_with_a_backward_runs_without(program: Any, library: Any, interpreter: Any) -> None:
+    """In a call in which nothing asks for gradients the results have none."""
+
+    def made(trained: bool) -> list[Any]:
+        x, y = torch.ones(3, requires_grad=trained) * 0.5, torch.arange(3.0, requires_grad=trained) * 1
+        return [x, y]
+
+    traced = trace_joint(symbolic_trace(program), made(True), operators=library)
+    assert traced.plan.backward is not None
+    run = finish(traced.plan, interpreter(traced.forward), interpreter(traced.backward), fallback=program)
+    results = program(*made(False))
+    for found, expected in zip(
+        run(*made(False)), results if isinstance(results, tuple) else [results], strict=True
+    ):
+        assert torch.equal(found, expected)
+        assert not found.requires_grad
+    with torch.no_grad():
+        inputs = made(True)
+        assert not any(
+            found.requires_grad for found in run(*inputs) if all(found is not one for one in inputs)
+        )

@@ -76,6 +76,9 @@ def training_function(
 
         return run
 
+    def _without_history(results: Sequence[Any], inputs: Sequence[Any]) -> Sequence[Any]:
+        return results if make is None else make(inputs, results, _NOTHING_MADE)
+
     def run_and_make(*inputs: Any) -> Sequence[Any]:
         followed = _cut(inputs, cut) if cut else inputs
         chosen = partly.chosen(inputs) if partly.inputs else None
@@ -83,6 +86,8 @@ def training_function(
         try:
             if node is None and (hooked or watching or link is not None):
                 node = results[first].grad_fn
+                if node is None:  # nothing asks for gradients in this call
+                    return _without_history(results[dirty:], inputs)
                 if hooked:
                     prepare_hooks(results, hooked, node)
             if dirty:
@@ -126,7 +131,9 @@ def _cut(inputs: Sequence[Any], cut: Sequence[int]) -> list[Any]:
     """The inputs, those in ``cut`` without their history. Results that require grad, which depend on leaves that the
     program made, get a node where nothing else has one: one of them is a leaf then."""
     followed = [x.detach() if i in cut else x for i, x in enumerate(inputs)]
-    if not any(isinstance(x, torch.Tensor) and x.requires_grad for x in followed):
+    if any(inputs[i].requires_grad for i in cut) and not any(
+        isinstance(x, torch.Tensor) and x.requires_grad for x in followed
+    ):
         followed[cut[0]].requires_grad_()
     return followed
 
