@@ -70,11 +70,7 @@ def training_function(
     read_results = repetition.read
     watching = bool(read_results.unsaved)
     if make is None and link is None and not (dirty or cut or hooked or partly.inputs or watching):
-
-        def run(*inputs: Any) -> Any:
-            return apply(*inputs)
-
-        return run
+        return lambda *inputs: apply(*inputs)
 
     def run_and_make(*inputs: Any) -> Sequence[Any]:
         followed = _cut(inputs, cut) if cut else inputs
@@ -84,7 +80,7 @@ def training_function(
             if node is None and (hooked or watching or link is not None):
                 node = results[first].grad_fn
                 if node is None:  # nothing asks for gradients in this call
-                    return _made(make, inputs, results[dirty:], _NOTHING_MADE)
+                    return results[dirty:] if make is None else make(inputs, results[dirty:], _NOTHING_MADE)
                 if hooked:
                     prepare_hooks(results, hooked, node)
             if dirty:
@@ -92,19 +88,13 @@ def training_function(
             if link is None and (watching or chosen):
                 watch(node, results, read_results.indices if chosen else read_results.unsaved)
             made = link(results, node, inputs) if link is not None else _NOTHING_MADE
-            return _made(make, inputs, results, made)
+            return results if make is None else make(inputs, results, made)
         except BaseException as error:
             if plan.mutated:
                 leaves_something(error)
             raise
 
     return run_and_make
-
-
-def _made(
-    make: Maker | None, inputs: Sequence[Any], results: Sequence[Any], made: dict[int, Any]
-) -> Sequence[Any]:
-    return results if make is None else make(inputs, results, made)
 
 
 def _reach(plan: JointPlan, backward_plan: BackwardPlan) -> Reach:
