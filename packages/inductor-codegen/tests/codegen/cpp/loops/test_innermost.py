@@ -92,3 +92,20 @@ def test_a_place_beside_its_number_and_a_sum() -> None:
     assert torch.equal(found[0], x.argmax(1))
     torch.testing.assert_close(found[1], (x * 0.5).exp().amax(1))
     assert torch.equal(found[2], x.argmin(1))
+
+
+@pytest.mark.parametrize("dtype", [*FLOATS, torch.int64, torch.uint8])
+def test_places_in_columns(dtype: torch.dtype) -> None:
+    """Side by side: the first of equals, the first NaN, and 0 where every number is the least there is."""
+    x = torch.randint(0, 3, (50, 70), generator=torch.Generator().manual_seed(0)).to(dtype)
+    x[:, 1] = -torch.inf if dtype.is_floating_point else torch.iinfo(dtype).min
+    x[:, 2] = torch.inf if dtype.is_floating_point else torch.iinfo(dtype).max
+    if dtype.is_floating_point:
+        x[[7, 9], 3] = torch.nan
+        x[:, 4] = torch.nan
+    graph = ExampleGraph()
+    given = graph.input(x)
+    (most, least), text = run(graph, graph.call(p.argmax, given, 0), graph.call(p.argmin, given, 0))
+    assert "lane" in text
+    assert torch.equal(most, x.argmax(0))
+    assert torch.equal(least, x.argmin(0))

@@ -105,9 +105,8 @@ class LaneWriter(Writer):
     def _kept(self, slot: int) -> str:
         return f"kept{slot}[({self._inner_position()}) * {LANES} + lane]"
 
-    def _lanes(self, body: Callable[[], None], clauses: Sequence[str] = (), simd: bool = True) -> None:
-        if simd:
-            self.add(" ".join(["#pragma omp simd", *clauses]))
+    def _lanes(self, body: Callable[[], None], clauses: Sequence[str] = ()) -> None:
+        self.add(" ".join(["#pragma omp simd", *clauses]))
         self.open("for (int64_t lane = 0; lane < width; ++lane)")
         self.add(f"const int64_t {self.kernel.outer[-1].name} = block + lane;")
         body()
@@ -167,10 +166,9 @@ class LaneWriter(Writer):
         if streams:
             last = self._streams(step, accumulators, known, names, last)
         if not inner or last[0] != last[1]:
-            simd = not any(a.searches for a in accumulators)
             if inner:
                 self._loop(inner[-1], *last)
-            self._lanes(lambda: self._lane_statements(step.points, known, names), self._bad(), simd)
+            self._lanes(lambda: self._lane_statements(step.points, known, names), self._bad())
             self.close(1 if inner else 0)
         self.close(max(0, len(inner) - 1))
         if parts:

@@ -41,7 +41,9 @@ class Writer:
         self.checked = _is_checked(statements_of(kernel.passes))
         sums = [item for item in statements_of(kernel.passes) if isinstance(item, Accumulate)]
         in_parts = bool(sums) and self._has_parts()
-        self.accumulators = {item.accumulator: Accumulator(item, in_parts=in_parts) for item in sums}
+        points = extent_product(kernel.inner)
+        near = isinstance(points, int) and points < 2**31
+        self.accumulators = {i.accumulator: Accumulator(i, in_parts=in_parts, near=near) for i in sums}
 
     def _has_parts(self) -> bool:
         """Whether a reduction has enough terms for a sum to be made of the sums of parts."""

@@ -21,9 +21,12 @@ class Accumulator:
     totals of the parts in double, so that rounding does not grow with the number of parts. A part is short enough that
     few additions follow each other in one lane (``codegen.cpp.streams``). Other kinds of reduction need no parts, their
     result does not depend on the order.
+
+    A search begins with the place of the first point, which it keeps where no number is better than the start.
+    ``near``: 32 bits hold every place, so that vectors have as many of them as of numbers.
     """
 
-    def __init__(self, item: Accumulate, *, in_parts: bool) -> None:
+    def __init__(self, item: Accumulate, *, in_parts: bool, near: bool = False) -> None:
         self.item = item
         self.dtype = item.value.dtype if item.position is not None or item.kind != "sum" else item.dtype
         self.searches = item.position is not None
@@ -34,6 +37,7 @@ class Accumulator:
         self.total_type = "double" if self.splits else self.type
         self.tracks_nan = item.kind in ("amax", "amin") and self.dtype.is_floating_point
         self.finds_nan = self.searches and self.dtype.is_floating_point
+        self.place = "int32_t" if near else "int64_t"
         self.name = f"a{item.accumulator}"
 
     @property
@@ -63,7 +67,7 @@ class Accumulator:
         if self.tracks_nan:
             lines.append(f"int32_t {self.name}_nan{lanes}{zero};")
         if self.searches:
-            lines.append(f"int64_t {self.name}_at{lanes}{' = -1' if not lanes else ''};")
+            lines.append(f"{self.place} {self.name}_at{lanes}{zero};")
         return lines
 
     def resets(self, lane: str) -> list[str]:
@@ -72,7 +76,7 @@ class Accumulator:
         if self.tracks_nan:
             lines.append(f"{self.name}_nan{lane} = 0;")
         if self.searches:
-            lines.append(f"{self.name}_at{lane} = -1;")
+            lines.append(f"{self.name}_at{lane} = 0;")
         return lines
 
     @property
@@ -123,8 +127,8 @@ class Accumulator:
 
     def better(self, value: str, lane: str = "") -> str:
         """Whether a searched value is better than all before it: larger (or smaller), or the first NaN."""
-        name, at = f"{self.name}{lane}", f"{self.name}_at{lane}"
-        better = f"({value} {self._compare} {name}) | ({at} < 0)"
+        name = f"{self.name}{lane}"
+        better = f"({value} {self._compare} {name})"
         return f"({better} | ({value} != {value})) & ({name} == {name})" if self.finds_nan else better
 
     @property
@@ -132,8 +136,12 @@ class Accumulator:
         return ">" if self.item.kind in ("amax", "argmax") else "<"
 
     def _search(self, value: str, position: str, lane: str) -> list[str]:
-        name, at = f"{self.name}{lane}", f"{self.name}_at{lane}"
-        return [f"if ({self.better(value, lane)}) {{ {name} = {value}; {at} = {position}; }}"]
+        name, at, better = f"{self.name}{lane}", f"{self.name}_at{lane}", f"better{self.item.accumulator}"
+        return [
+            f"const bool {better} = {self.better(value, lane)};",
+            f"{name} = {better} ? {value} : {name};",
+            f"{at} = {better} ? ({self.place})({position}) : {at};",
+        ]
 
     def block_declarations(self, points: int) -> list[str]:
         """Definitions for a search in a block of points: its best number, and its numbers."""
@@ -187,7 +195,7 @@ class Accumulator:
     def result(self, lane: str = "") -> str:
         """The total as a computed value of the reduction's dtype."""
         if self.searches:
-            return f"{self.name}_at{lane}"
+            return f"(int64_t){self.name}_at{lane}"
         if self.tracks_nan:
             return f"({self.name}_nan{lane} ? {self._nan} : {self.name}{lane})"
         if self.logical:
