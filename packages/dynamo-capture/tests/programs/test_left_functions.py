@@ -179,6 +179,32 @@ def test_parts_in_a_list_that_are_joined_again_are_one_graph_for_any_number():
     assert _graphs(program, calls) == [1, 1, 0, 0]
 
 
+def test_lists_that_a_size_repeats(same):
+    def program(x):
+        kept, places = [True] * x.size(0), torch.tensor([3] * x.size(0))
+        return x * 2, kept, places, torch.tensor([0.5] * x.size(0), dtype=torch.float64)
+
+    calls = [(torch.randn(n, 3),) for n in (2, 3, 4, 6, 1)]
+    assert _graphs(lambda x: program(x)[2] + x.t(), calls[:4]) == [1, 1, 0, 0]
+    same(program, *calls, operators=primtorch_decomps.LIBRARY)
+
+    def changes(x):
+        kept = [None, 1] * x.size(0)
+        other = kept
+        other.append(x.size(0))
+        other[0] = "first"
+        return (
+            x + len(kept),
+            kept,
+            kept is other,
+            7 in kept,
+            [0] * (x.size(0) - 4),
+            [0] * x.size(0) == [0, 0, 0],
+        )
+
+    same(changes, *calls, operators=primtorch_decomps.LIBRARY)
+
+
 def test_parts_equal_eager(same):
     calls = [_counted(2, 3), _counted(4, 1, 3), _counted(1, 2, 3, 4), _counted(0, 3)]
     same(_joined, *calls, operators=primtorch_decomps.LIBRARY)

@@ -30,7 +30,13 @@ from dynamo_capture.values import (
     Value,
 )
 from dynamo_capture.values.base import Context
-from dynamo_capture.values.containers.late_sequences import NumberList, PartsList, PartsTuple, RangeList
+from dynamo_capture.values.containers.late_sequences import (
+    NumberList,
+    PartsList,
+    PartsTuple,
+    RangeList,
+    RepeatedList,
+)
 from fx_interface.source import LocalSource
 from fx_interface.symbols import Expr
 
@@ -100,7 +106,9 @@ def _note(tx: Context, name: str, value: Value, known: Varying) -> None:
 
 def is_unread(value: Value) -> bool:
     """Whether nobody has asked of how many items it is."""
-    return isinstance(value, NumberList | PartsTuple | PartsList | RangeList) and value.is_unread
+    return (
+        isinstance(value, NumberList | PartsTuple | PartsList | RangeList | RepeatedList) and value.is_unread
+    )
 
 
 def _place_of_result(frame: Frame) -> int | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import operator
 import types
 
 import torch
@@ -23,7 +24,13 @@ from dynamo_capture.values import (
     TupleValue,
     Value,
 )
-from dynamo_capture.values.containers.late_sequences import NumberList, PartsList, PartsTuple, RangeList
+from dynamo_capture.values.containers.late_sequences import (
+    NumberList,
+    PartsList,
+    PartsTuple,
+    RangeList,
+    RepeatedList,
+)
 from dynamo_capture.values.containers.mapping import ProxyValue
 from dynamo_capture.values.new_class import NewClass, NewType
 from dynamo_capture.values.objects.instance_dict import FunctionDictValue, InstanceDictValue
@@ -90,6 +97,20 @@ def counted(to: Reconstruction, value: RangeList) -> None:
         to.call(list, lambda: to.push(value.range))
     else:
         list_(to, value)
+
+
+@makes(RepeatedList)
+def repeated(to: Reconstruction, value: RepeatedList) -> None:
+    """Lists of constants that are repeated by a size."""
+    if not value.is_unread:
+        return list_(to, value)
+
+    def operands() -> None:
+        to.push_all(value.part)
+        to.emitter.build_list(len(value.part))
+        to.push(value.times)
+
+    to.call(operator.mul, operands, 2)
 
 
 @makes(PartsTuple)

@@ -31,6 +31,7 @@ from dynamo_capture.values import (
     size_value,
 )
 from dynamo_capture.values.base import Context
+from dynamo_capture.values.containers.late_sequences import RepeatedList
 from dynamo_capture.values.numbers.condition import DataCondition
 from dynamo_capture.values.operator_methods import BINARY, BinaryOperator, check_metaclass
 from dynamo_capture.values.tensors.array import ArrayValue
@@ -193,6 +194,9 @@ def _repeated(tx: Context, symbol: str, lhs: Value, rhs: Value) -> Value | None:
         _check_repetition(tx, lhs, rhs)
     if isinstance(other, SequenceValue):
         return None
+    is_new = isinstance(one, ListValue) and one.cls is list and not one.is_unread and symbol == "*"
+    if is_new and isinstance(other, SymValue) and all(isinstance(item, Const) for item in one.items):
+        return RepeatedList(tx, list(one.items), other)
     return one.repeated(tx, tx.integer(other), in_place=symbol == "*=" and one is lhs)
 
 

@@ -179,3 +179,20 @@ class RangeList(ListValue):
         start, stop, step = self.range.bounds
         ends = [tx.operators.binary("-", end, step) for end in (stop, start)]
         return RangeList(tx, SymRange((ends[0], ends[1], tx.operators.binary("-", Const(0), step))))
+
+
+class RepeatedList(_LateList):
+    """``[a] * n`` of a size ``times``: the constants ``part``, as often as that."""
+
+    __slots__ = ("part", "times")
+
+    def __init__(self, tx: Context, part: list[Value], times: Value) -> None:
+        super().__init__([], unread=lambda: part * tx.integer(times))
+        self.part, self.times = part, times
+
+    @property
+    def kinds(self) -> list[Value]:
+        return self.part if self.is_unread else self.items
+
+    def children(self, tx: Context) -> list[Value]:
+        return [*self.part, self.times] if self.is_unread else super().children(tx)

@@ -22,7 +22,7 @@ from dynamo_capture.values import (
     tensors_of,
 )
 from dynamo_capture.values.base import Context
-from dynamo_capture.values.containers.late_sequences import RangeList
+from dynamo_capture.values.containers.late_sequences import RangeList, RepeatedList
 from dynamo_capture.values.structures import sequence_leaves
 from dynamo_capture.values.tensors.floating import RuntimeFloat
 
@@ -32,6 +32,9 @@ def _make_tensor(function: Any) -> Any:
         counted = _tensor_of_range(tx, args[0], kwargs) if len(args) == 1 else None
         if counted is not None:
             return counted
+        repeated = _tensor_of_repeated(tx, args[0], kwargs) if len(args) == 1 else None
+        if repeated is not None:
+            return repeated
         if args and (args[0].varies or _has_varying(tx, args[0])):
             made_of_numbers = _tensor_of_numbers(tx, args[0], kwargs)
             if made_of_numbers is not None:
@@ -64,6 +67,19 @@ def _tensor_of_range(tx: Context, value: Value, kwargs: dict[str, Value]) -> Val
         return None
     options = {"dtype": Const(torch.int64), **given}
     return tx.tensors.call_function(torch.arange, list(value.range.bounds), options)
+
+
+def _tensor_of_repeated(tx: Context, value: Value, kwargs: dict[str, Value]) -> Value | None:
+    """The tensor of ``[a] * n``, of however many numbers; None for other values and options."""
+    given = {name: item for name, item in kwargs.items() if not is_none(item)}
+    if not isinstance(value, RepeatedList) or not value.is_unread or not given.keys() <= {"dtype", "device"}:
+        return None
+    number = value.part[0].as_constant() if len(value.part) == 1 else None
+    if type(number) not in (bool, int, float):
+        return None
+    if not tx.truth(tx.operators.compare("<", Const(0), value.times)):  # a tensor of floats
+        return None
+    return tx.tensors.call_function(torch.full, [TupleValue([value.times]), Const(number)], given)
 
 
 def _has_varying(tx: Context, value: Value) -> bool:
