@@ -37,6 +37,34 @@ def program(x):
     except TypeError as error:
         return str(error), x + 1
 """,
+    "what is there where a graph ends is not asked for anything": """
+class P:
+    def __getattribute__(self, name):
+        LOG.append(name)
+        return object.__getattribute__(self, name)
+class T(torch.Tensor):
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        with torch._C.DisableTorchFunctionSubclass():
+            return func(*args, **(kwargs or {}))
+    @property
+    def shape(self):
+        LOG.append("shape")
+        return super().shape
+    def size(self, *args):
+        LOG.append("size")
+        return super().size(*args)
+    def dim(self):
+        LOG.append("dim")
+        return super().dim()
+CALLS = [lambda n=n: (torch.arange(2. * n).reshape(2, n).as_subclass(T), P()) for n in (2, 3, 4)]
+def program(x, o):
+    y = torch.ones(2) + 1
+    print(end="")
+    z = y * 2
+    print(end="")
+    return x, o, z
+""",
     "sizes of what is no integer": """
 class I:
     def __index__(self):

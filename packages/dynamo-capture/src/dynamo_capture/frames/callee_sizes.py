@@ -40,13 +40,19 @@ def _sizes(tx: Context, value: Value) -> Iterator[int]:
         case TensorValue():
             sizes = [size for size in value.meta.spec.sizes if isinstance(size, Expr)]
             yield from (tx.env.hint(size) for size in sizes if not tx.env.is_from_data(size))
-        case Lazy(source=source, real=torch.Tensor() as real) if source is not None:
-            known = tx.policy.varying(source)
-            if isinstance(known, Form) and len(known.sizes) == real.dim():
-                yield from (size for size, seen in zip(real.shape, known.sizes, strict=True) if seen is None)
+        case Lazy(source=source, real=real) if source is not None and issubclass(type(real), torch.Tensor):
+            known, own = tx.policy.varying(source), _own_sizes(real)
+            if isinstance(known, Form) and len(known.sizes) == len(own):
+                yield from (size for size, seen in zip(own, known.sizes, strict=True) if seen is None)
         case TupleValue() if not is_unread(value):
             for item in value.items:
                 yield from _sizes(tx, item)
+
+
+def _own_sizes(tensor: torch.Tensor) -> Sequence[int]:
+    """``tensor.shape``, past what the tensor's class makes of it."""
+    with torch._C.DisableTorchFunction():
+        return torch.Tensor.size(tensor)
 
 
 def sizes_around(session: Session, code: CodeType) -> frozenset[int]:
