@@ -83,6 +83,9 @@ def _cell(value: types.CellType) -> Parts:
 
 
 def _handle(value: RemovableHandle) -> Parts:
+    if "hooks_dict_ref" not in vars(value):  # one that stands for several
+        yield "handles", list(vars(value).get("handles", ()))
+        return
     hooks = value.hooks_dict_ref()
     yield "registered", hooks is not None and value.id in hooks
 
