@@ -78,6 +78,17 @@ _KNOWN = frozenset(
 )
 
 
+def _ready_classes() -> None:
+    """CPython 3.11 completes the classes of these iterators when it is first asked for an attribute of theirs: before,
+    ``issubclass`` with an abstract class ends the process."""
+    code = _ready_classes.__code__
+    for iterator in (code.co_lines(), code.co_positions()):
+        assert type(iterator).__mro__
+
+
+_ready_classes()
+
+
 def is_known(value: Any) -> bool:
     """Whether an object is a constant for the translator: immutable, or one whose identity is its meaning."""
     kind = type(value)
