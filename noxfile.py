@@ -118,7 +118,15 @@ def tests(session: nox.Session) -> None:
     failed = [what for what, run in before.items() if not _passes(run)]
     arguments = session.posargs or ["-q"]
     processes = str(min(os.cpu_count() or 1, 4))
-    everything_else = ("--timeout=600", "-n", processes, "--dist", "loadfile", f"--ignore={TRITON_TESTS}")
+    everything_else = (
+        "--timeout=600",
+        "-n",
+        processes,
+        "--dist",
+        "loadfile",
+        "--no-loadscope-reorder",
+        f"--ignore={TRITON_TESTS}",
+    )
     session.run("python", "-m", "pytest", *everything_else, *arguments, env=ONE_THREAD)
     if failed:
         session.error(f"failed: {', '.join(failed)}")

@@ -21,14 +21,16 @@ import torch
 from driver import Comparing, main
 
 MODULES = (
-    "torch torch.Tensor torch.nn torch.nn.functional torch.nn.init torch.nn.utils torch.nn.utils.parametrizations "
-    "torch.nn.utils.parametrize torch.nn.utils.prune torch.nn.utils.rnn torch.nn.utils.stateless torch.linalg "
-    "torch.fft torch.special torch.autograd torch.autograd.graph torch.autograd.functional torch.autograd.forward_ad "
-    "torch.func torch.optim torch.optim.lr_scheduler torch.optim.swa_utils torch.distributions "
-    "torch.distributions.constraint_registry torch.sparse torch.nested torch.signal.windows "
-    "torch.overrides torch.testing torch.utils.data torch.utils.checkpoint torch.random torch.amp torch.ao.nn.quantized "
-    "torch.utils.flop_counter torch.nn.attention torch.nn.attention.bias torch.utils.dlpack torch.functional"
-).split()
+    "torch", "torch.Tensor", "torch.nn", "torch.nn.functional", "torch.nn.init", "torch.nn.utils",
+    "torch.nn.utils.parametrizations", "torch.nn.utils.parametrize", "torch.nn.utils.prune",
+    "torch.nn.utils.rnn", "torch.nn.utils.stateless", "torch.linalg", "torch.fft", "torch.special",
+    "torch.autograd", "torch.autograd.graph", "torch.autograd.functional", "torch.autograd.forward_ad",
+    "torch.func", "torch.optim", "torch.optim.lr_scheduler", "torch.optim.swa_utils", "torch.distributions",
+    "torch.distributions.constraint_registry", "torch.sparse", "torch.nested", "torch.signal.windows",
+    "torch.overrides", "torch.testing", "torch.utils.data", "torch.utils.checkpoint", "torch.random",
+    "torch.amp", "torch.ao.nn.quantized", "torch.utils.flop_counter", "torch.nn.attention",
+    "torch.nn.attention.bias", "torch.utils.dlpack", "torch.functional",
+)  # fmt: skip
 LEFT_OUT = (
     "cuda", "xpu", "mps", "distributed", "torchvision", "torchaudio", "torchtext", "compile", "export", "onnx", "open(",
     "save(", "load(", "multiprocessing", "num_workers", "hub", "profiler", "jit", "set_default_device", "pin_memory",
@@ -124,7 +126,11 @@ def draw(random: Random) -> str:
 
 
 _VERSIONS = frozenset({"version", "own version"})  # how often composite operators write to their new results
-COMPARING = Comparing({name: _VERSIONS for name in ("eager", "aot_eager", "inductor")}, {"inductor": (1e-4, 1e-5)}, gradients={"aot_eager": (1e-4, 1e-5)})
+COMPARING = Comparing(
+    dict.fromkeys(("eager", "aot_eager", "inductor"), _VERSIONS),
+    {"inductor": (1e-4, 1e-5)},
+    gradients={"aot_eager": (1e-4, 1e-5)},
+)
 
 if __name__ == "__main__":
     main(draw, COMPARING)
