@@ -48,6 +48,9 @@ class SliceValue(Value):
     def own_attribute(self, tx: Context, name: str) -> Value | None:
         return dict(zip(("start", "stop", "step"), self.bounds, strict=True)).get(name)
 
+    def call_method(self, tx: Context, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        return Const(self.as_slice(tx)).call_method(tx, name, args, kwargs)
+
     def own_key(self, tx: Context) -> Any:
         if slice.__hash__ is not None:  # from CPython 3.12 on
             for bound in self.bounds:
