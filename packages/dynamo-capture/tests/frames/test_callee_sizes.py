@@ -65,3 +65,15 @@ def test_sizes_from_data_are_left_alone():
 
     calls = [(torch.arange(2.0 * n).view(n, 2), torch.arange(n) > 2) for n in (6, 7, 8, 9)]
     assert _graphs(program, *calls) == [2, 2, 0, 0]
+
+
+def test_a_tensor_without_sizes_is_passed_on_where_a_graph_ends():
+    def program(x, nested):
+        y = x + 1
+        print(end="")
+        return y * 2, nested
+
+    nested = torch.nested.nested_tensor([torch.ones(2), torch.ones(3)])
+    fast = optimize(lambda graph, inputs: graph.forward)(program)
+    for length in (3, 4, 5):
+        assert torch.equal(fast(torch.ones(length), nested)[0], torch.full((length,), 4.0))

@@ -24,6 +24,9 @@ from dynamo_capture.values import CellValue, Lazy, TensorValue, TupleValue, Valu
 from dynamo_capture.values.base import Context
 from fx_interface.symbols import Expr
 
+_PLAIN = (torch.Tensor, torch.nn.Parameter)
+"""Classes of tensors that tell their sizes without code of the program."""
+
 
 def note_for_callees(session: Session, tx: Context, frames: Sequence[Frame], code: CodeType) -> None:
     """A graph ends with ``frames`` where they stand, and ``code`` runs what the graph does not."""
@@ -40,7 +43,7 @@ def _sizes(tx: Context, value: Value) -> Iterator[int]:
         case TensorValue():
             sizes = [size for size in value.meta.spec.sizes if isinstance(size, Expr)]
             yield from (tx.env.hint(size) for size in sizes if not tx.env.is_from_data(size))
-        case Lazy(source=source, real=real) if source is not None and issubclass(type(real), torch.Tensor):
+        case Lazy(source=source, real=real) if source is not None and type(real) in _PLAIN:
             known, own = tx.policy.varying(source), _own_sizes(real)
             if isinstance(known, Form) and len(known.sizes) == len(own):
                 yield from (size for size, seen in zip(own, known.sizes, strict=True) if seen is None)
@@ -50,9 +53,9 @@ def _sizes(tx: Context, value: Value) -> Iterator[int]:
 
 
 def _own_sizes(tensor: torch.Tensor) -> Sequence[int]:
-    """``tensor.shape``, past what the tensor's class makes of it."""
+    """``tensor.shape``, of which a ``TorchFunctionMode`` is not asked; a nested tensor has none."""
     with torch._C.DisableTorchFunction():
-        return torch.Tensor.size(tensor)
+        return () if tensor.is_nested else torch.Tensor.size(tensor)
 
 
 def sizes_around(session: Session, code: CodeType) -> frozenset[int]:

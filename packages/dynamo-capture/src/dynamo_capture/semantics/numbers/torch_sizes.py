@@ -20,7 +20,7 @@ def make_size(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value
         return TupleValue(list(map(Const, tx.fold(lambda: torch.Size(map(tx.constant, items))))), torch.Size)
     for place, item in enumerate(items):
         kind = item.python_type()
-        if issubclass(kind, int) and kind is not bool:
+        if issubclass(kind, (int, torch.SymInt)) and kind is not bool:
             continue
         if has_member(kind, "__index__") and not _is_no_index(item):
             raise GraphBreak(NOT_IN_PYTHON, f"torch.Size() of {item.describe()}")
