@@ -13,6 +13,7 @@ import json
 import os
 import socket
 import statistics
+import sys
 import time
 from collections.abc import Callable
 from typing import Any
@@ -158,6 +159,10 @@ def _work(rank: int, options: argparse.Namespace, port: int) -> None:
                 print(json.dumps(row), flush=True)
             del module, step
     dist.destroy_process_group()
+    sys.stdout.flush()
+    os._exit(
+        0
+    )  # gloo's threads may outlive the group, and C++ ends a process with an error that leaves them running
 
 
 def main() -> None:
