@@ -32,7 +32,9 @@ def refuse_overlaps(trace: Trace, op: OpOverload, read: Sequence[Any], targets: 
     pointwise = torch.Tag.pointwise in op.tags or op in _ELEMENT_BY_ELEMENT
     for target in _tensors(targets):
         for arg in _tensors(read):
-            if arg.storage_record is not target.storage_record or (pointwise and arg is target):
+            if arg.storage_record is not target.storage_record:
+                continue
+            if arg is target and (pointwise or (arg is read[0] and _has_inplace_form(op))):
                 continue
             if pointwise and _overlap_in_part(arg, target, trace.env):
                 raise RuntimeError(f"{op} writes over a part of what it reads")
@@ -50,6 +52,11 @@ def refuse_overlaps(trace: Trace, op: OpOverload, read: Sequence[Any], targets: 
         if not all(_are_apart(other, target, trace.env) for other in beside):
             raise _unsupported(trace, f"{op} writes two results to one place")
         beside.append(target)
+
+
+def _has_inplace_form(op: OpOverload) -> bool:
+    """Whether ``op(x, ..., out=x)`` is what ``x.op_(...)`` does, as of ``addmm``: it accumulates."""
+    return hasattr(torch.ops.aten, f"{op._schema.name.removeprefix('aten::')}_")
 
 
 def _unsupported(trace: Trace, what: str) -> UnsupportedProgramError:
