@@ -28,6 +28,7 @@ NAMING = tuple(
 
 def catalogue() -> ModuleType:
     """The module with the catalogue, loaded without the package around it (which would need torch)."""
+    sys.path.append(str(BY_NAME["fx-interface"].source.parent))  # where nothing is installed, as for lint
     spec = importlib.util.spec_from_file_location("break_kinds", DATA)
     assert spec is not None
     assert spec.loader is not None

@@ -20,6 +20,7 @@ PACKAGE = "fxstack.torch_compile"
 @functools.cache
 def tables(name: str) -> ModuleType:
     """A module of the tables, loaded without the package around it (which would need all of the stack)."""
+    sys.path.append(str(BY_NAME["fx-interface"].source.parent))  # where nothing is installed, as for lint
     loaded = {key: module for key, module in sys.modules.items() if key.partition(".")[0] == "fxstack"}
     for key in loaded:
         del sys.modules[key]
