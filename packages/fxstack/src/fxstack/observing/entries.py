@@ -33,7 +33,7 @@ def graph_entry(graph: Any, role: str) -> Entry:
     nodes = [
         [
             node.name,
-            _label(node),
+            label_of_node(node),
             print_spec(node.meta[SPEC_KEY]) if SPEC_KEY in node.meta else "",
             [numbers[given] for given in node.all_input_nodes],
             place(location_of_node(node)),
@@ -48,7 +48,8 @@ def graph_entry(graph: Any, role: str) -> Entry:
     }
 
 
-def _label(node: Any) -> str:
+def label_of_node(node: Any) -> str:
+    """What a node does, in a word or two: ``input``, ``.relu``, ``matmul``."""
     match node.op:
         case "placeholder":
             return "input"
