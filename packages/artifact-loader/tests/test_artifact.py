@@ -99,7 +99,7 @@ def test_threads_share_one(make: Any) -> None:
         (torch.zeros(1, 3), "FXA305", "x has in dimension 0 the size 1, the artifact takes 2 to 8 (batch)"),
         (torch.zeros(9, 3), "FXA305", "the size 9"),
         (torch.zeros(4, 2), "FXA305", "x has size 2 in dimension 1, the artifact takes 3"),
-        (torch.zeros(4), "FXA305", "x has 1 dimensions, the artifact takes 2"),
+        (torch.zeros(4), "FXA305", "x has 1 dimension, the artifact takes 2"),
         (torch.zeros(3, 4).T, "FXA306", "x has stride 1 in dimension 0, the artifact takes 3"),
         (torch.zeros(4, 3).double(), "FXA303", "x has dtype float64, the artifact takes float32"),
         (torch.zeros(7, 3), "FXA307", "7 != 7 does not hold; here batch=7 (size 0 of x)"),

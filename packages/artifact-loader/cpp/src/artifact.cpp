@@ -326,7 +326,8 @@ int fxa_call(const FxaEntryPoint *entry, void *const *inputs, void **results, ch
     FxaError failed;
     FxaCode code = fxa_graph_run(graph, leaves.data(), found.data(), numbers.data(), &failed);
     if (code) {
-        tell(code < 100 ? std::string(failed.text) : "[FXA" + std::to_string(code) + "] " + failed.text, error, room);
+        std::string told = code < 100 ? failed.text : "[FXA" + std::to_string(code) + "] " + failed.text;
+        tell(*failed.action ? told + "\n  to do: " + failed.action : told, error, room);
         return code;
     }
     int32_t bad = 0;

@@ -70,6 +70,39 @@ static void append_symbols(const Contract *contract, const Expr *expr, const int
     }
 }
 
+enum { SMALLEST = 2 }; /* sizes of 0 and 1 broadcast otherwise, and are never part of a range */
+
+/* What to do about a size that the program has fixed, in the words of whoever makes artifacts. */
+static FxaCode advise_naming(const char *name, int64_t dim, int64_t size, int64_t wanted, FxaError *error) {
+    if (size < SMALLEST) {
+        return fxa_advise(error, "pass %lld there; a size of %lld needs an entry point of its own, made from such an input",
+                          (long long)wanted, (long long)size);
+    }
+    return fxa_advise(error,
+                      "pass %lld there, or make the artifact again%s with dynamic_shapes={\"%s\": {%lld: \"dim_%lld\"}} "
+                      "(any name; sizes of one name are equal)",
+                      (long long)wanted, wanted < SMALLEST ? ", from an input that has at least 2 there," : "", name, (long long)dim,
+                      (long long)dim);
+}
+
+/* What to do about a size outside of the bounds of its name. */
+static FxaCode advise_bounds(const SymbolSource *symbol, const char *name, const char *leaf, int64_t size, FxaError *error) {
+    if (symbol->dim < 0) return error->code;
+    if (size < SMALLEST) {
+        return fxa_advise(error,
+                          "sizes of 0 and 1 are in no range; they need an entry point of their own, made from such an input "
+                          "without a name for dimension %lld of %s",
+                          (long long)symbol->dim, leaf);
+    }
+    int64_t low = size < symbol->low ? size : symbol->low;
+    char most[40] = "";
+    if (symbol->high >= 0) snprintf(most, sizeof(most), ", max=%lld", (long long)(size > symbol->high ? size : symbol->high));
+    return fxa_advise(error, "make the artifact again with dynamic_shapes={\"%s\": {%lld: fxstack.Dim(\"%s\", min=%lld%s)}}", leaf,
+                      (long long)symbol->dim, name, (long long)low, most);
+}
+
+static bool is_constant(const Expr *expr) { return expr->length == 2 && !expr->code[0]; }
+
 /* What is asked of a tensor before its sizes are looked at. */
 static FxaCode check_kind(const Leaf *leaf, const char *name, Handle tensor, FxaError *error) {
     int32_t layout, device, dtype;
@@ -89,8 +122,10 @@ static FxaCode check_kind(const Leaf *leaf, const char *name, Handle tensor, Fxa
         return fxa_fail(error, FXA_LAYOUT, "%s is a lazy conjugate or negative; pass .resolve_conj().resolve_neg() of it", name);
     }
     if (torch->get_dim(tensor, &rank) || rank != leaf->rank) {
-        return fxa_fail(error, FXA_SIZE, "%s has %lld dimensions, the artifact takes %lld", name, (long long)rank,
-                        (long long)leaf->rank);
+        fxa_fail(error, FXA_SIZE, "%s has %lld dimension%s, the artifact takes %lld", name, (long long)rank, rank == 1 ? "" : "s",
+                 (long long)leaf->rank);
+        return fxa_advise(error, "pass a tensor of %lld dimensions; another number of them needs an entry point of its own",
+                          (long long)leaf->rank);
     }
     if (torch->grad_mode_is_enabled() && torch->requires_grad(*(void **)tensor)) {
         return fxa_fail(error, FXA_HISTORY,
@@ -114,7 +149,7 @@ static FxaCode check_layout(const Contract *contract, int64_t index, Handle tens
         fxa_fail(error, FXA_SIZE, "%s has size %lld in dimension %lld, the artifact takes %lld", name, (long long)sizes[d],
                  (long long)d, (long long)wanted);
         append_symbols(contract, &leaf->layout[d], symbols, error);
-        return FXA_SIZE;
+        return is_constant(&leaf->layout[d]) ? advise_naming(name, d, sizes[d], wanted, error) : FXA_SIZE;
     }
     for (int64_t d = 0; d < leaf->rank && !is_empty; d++) {
         if (sizes[d] == 1 || strides[d] == (wanted = value_of(&leaf->layout[leaf->rank + d], symbols))) continue;
@@ -143,11 +178,13 @@ static FxaCode read_symbol(const Contract *contract, int64_t index, const Value 
     char place[64] = "is";
     if (symbol->dim >= 0) snprintf(place, sizeof(place), "has in dimension %lld the size", (long long)symbol->dim);
     if (symbol->high < 0) {
-        return fxa_fail(error, FXA_SIZE, "%s %s %lld, the artifact takes at least %lld (%s)", leaf, place, (long long)*value,
-                        (long long)symbol->low, name);
+        fxa_fail(error, FXA_SIZE, "%s %s %lld, the artifact takes at least %lld (%s)", leaf, place, (long long)*value,
+                 (long long)symbol->low, name);
+    } else {
+        fxa_fail(error, FXA_SIZE, "%s %s %lld, the artifact takes %lld to %lld (%s)", leaf, place, (long long)*value,
+                 (long long)symbol->low, (long long)symbol->high, name);
     }
-    return fxa_fail(error, FXA_SIZE, "%s %s %lld, the artifact takes %lld to %lld (%s)", leaf, place, (long long)*value,
-                    (long long)symbol->low, (long long)symbol->high, name);
+    return advise_bounds(symbol, name, leaf, *value, error);
 }
 
 static FxaCode check_relation(const Contract *contract, const Relation *relation, const int64_t *symbols, FxaError *error) {

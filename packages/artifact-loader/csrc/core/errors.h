@@ -28,9 +28,13 @@ typedef enum {
 typedef struct {
     FxaCode code;
     char text[1500];
+    char action[500]; /* what to do about it, or nothing */
 } FxaError;
 
-/* Fill `error` and return its code. */
+/* Fill `error`, without an action, and return its code. */
 FxaCode fxa_fail(FxaError *error, FxaCode code, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* Say what to do about `error`, and return its code. */
+FxaCode fxa_advise(FxaError *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

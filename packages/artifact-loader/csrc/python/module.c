@@ -25,7 +25,8 @@ typedef struct {
 /* ---- errors ---- */
 
 static PyObject *raise_coded(PyObject *type, const FxaError *error) {
-    PyObject *made = PyObject_CallFunction(type, "Ns", PyUnicode_FromFormat("FXA%d", (int)error->code), error->text);
+    PyObject *made = PyObject_CallFunction(type, "Nss", PyUnicode_FromFormat("FXA%d", (int)error->code), error->text,
+                                           error->action);
     if (made) {
         PyErr_SetObject(type, made);
         Py_DECREF(made);

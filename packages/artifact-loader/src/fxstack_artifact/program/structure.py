@@ -101,13 +101,15 @@ def _number(kind: str, name: str) -> Taker:
 def _constant(wanted: Any, name: str) -> Taker:
     if not isinstance(wanted, PLAIN):
         raise unreadable(f"{wanted!r} is no constant")
+    is_number = type(wanted).__name__ in NUMBERS and name.isidentifier()
+    varying = f", or one for all with dynamic_shapes={{{name!r}: fxstack.Number()}}" if is_number else ""
 
     def take(value: Any, leaves: list[Any]) -> None:
         if type(value) is not type(wanted) or value != wanted:
             raise ContractError(
                 "FXA311",
                 f"{name} is {_short(value)}, the artifact was made for {wanted!r}",
-                "make an entry point for each value that is used",
+                f"make an entry point for each value that is used{varying}",
             )
 
     return take

@@ -68,7 +68,14 @@ def bind(
             action="pass a tuple with the arguments of a call, (x,) for one; those by name as kwargs={...}",
         )
     called = model.forward if isinstance(model, nn.Module) else model
-    signature = inspect.signature(called)
+    try:
+        signature = inspect.signature(called)
+    except ValueError as error:
+        raise ExportError(
+            "FXS502",
+            f"{getattr(called, '__name__', called)!r} is a builtin that does not say what its parameters are",
+            action="pass a function that calls it: lambda x: torch.relu(x)",
+        ) from error
     bound = signature.bind(*args, **kwargs)
     made = Arguments(training=training, varying=varying)
     passed: list[Any] = []

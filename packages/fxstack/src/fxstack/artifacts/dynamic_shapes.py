@@ -3,8 +3,9 @@
     dynamic_shapes={"x": {0: "batch"}, "mask": {0: "batch", 1: Dim("length", max=512)}, "scale": Number()}
 
 Sizes with one name are one number in every call, with the bounds of the ``Dim`` of that name, if there is one. A
-container of tensors has a list, tuple or dict of such descriptions. An argument that is a number is fixed unless a
-``Number`` says otherwise.
+container of tensors has a list, tuple or dict of such descriptions, or each tensor in it one of its own under the name
+that errors of the artifact give it: ``{"batch['ids']": {1: "length"}}``. An argument that is a number is fixed unless
+a ``Number`` says otherwise.
 """
 
 from __future__ import annotations
@@ -59,14 +60,16 @@ def varying_sizes(arguments: Arguments, dynamic_shapes: Any) -> Varying:
         dynamic_shapes = dict(zip(arguments.roots, dynamic_shapes, strict=False))
     numbers = {id(leaf): index for index, leaf in enumerate(arguments.leaves)}
     described: dict[tuple[int, int], Dim | str] = {}
+    inside = dict(zip(arguments.names, arguments.leaves, strict=True))
     for name, shapes in dynamic_shapes.items():
-        if name not in arguments.roots:
-            raise _unfit(f"{name} is not an argument; there are {', '.join(arguments.roots)}")
+        if name not in arguments.roots and name not in inside:
+            raise _unfit(f"{name} is not an argument; there are {', '.join({**arguments.roots, **inside})}")
         if isinstance(shapes, Number):
             if name not in arguments.numbers:
                 raise _unfit(f"{name} is no float or int that was passed, and cannot vary as a number")
             continue
-        _collect(arguments.roots[name], shapes, str(name), numbers, described)
+        value = arguments.roots[name] if name in arguments.roots else inside[name]
+        _collect(value, shapes, str(name), numbers, described)
     bounds: dict[str, Dim] = {}
     for dim in described.values():
         if isinstance(dim, Dim) and bounds.setdefault(dim.name, dim) != dim:
