@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import traceback
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
@@ -13,10 +14,15 @@ import torch
 import fx_interface.plugins
 import fxstack
 from fx_interface.errors import IncompatibleInterfaceError, StackError, UnknownBackendError
+from fx_interface.events import listening
 
 
 def double(x: torch.Tensor) -> torch.Tensor:
     return x * 2.0 + 1.0
+
+
+def halve(x: torch.Tensor) -> torch.Tensor:
+    return x * 0.5
 
 
 def test_unknown_backend_lists_the_known() -> None:
@@ -64,8 +70,20 @@ def test_missing_compiler_says_how_to_install_one(monkeypatch: pytest.MonkeyPatc
     compiled = fxstack.compile(double, options={"cache_dir": tmp_path})
     with pytest.raises(StackError) as caught:
         compiled(torch.ones(3))
-    assert "IND1" in str(caught.value)
+    assert "IND111" in str(caught.value)
     assert "install" in str(caught.value)
+    frames = traceback.extract_tb(caught.value.__traceback__)
+    assert [frame.name for frame in frames[:1]] == ["test_missing_compiler_says_how_to_install_one"]
+    assert len(frames) <= 2  # none of the layers that compile
+
+
+def test_without_a_compiler_nothing_is_traced_first(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    _without_compiler(monkeypatch, tmp_path)
+    kinds: list[str] = []
+    with listening(lambda event: kinds.append(event.kind)), pytest.raises(StackError, match="IND111"):
+        fxstack.compile(double, options={"cache_dir": tmp_path})(torch.ones(3))
+    assert "graph" in kinds
+    assert not {"joint", "decompose", "lower", "kernels"} & set(kinds)
 
 
 def test_missing_compiler_runs_eagerly_where_allowed(
@@ -75,7 +93,9 @@ def test_missing_compiler_runs_eagerly_where_allowed(
     compiled = fxstack.compile(double, options={"cache_dir": tmp_path, "on_missing_compiler": "eager"})
     with caplog.at_level(logging.WARNING):
         assert torch.equal(compiled(torch.ones(3)), torch.full((3,), 3.0))
-    assert any("compiler" in record.message for record in caplog.records)
+        again = fxstack.compile(halve, options={"cache_dir": tmp_path, "on_missing_compiler": "eager"})
+        assert torch.equal(again(torch.ones(3)), torch.full((3,), 0.5))
+    assert sum("no C++ compiler" in record.message for record in caplog.records) == 1  # for all graphs
 
 
 class OwnError(Exception):

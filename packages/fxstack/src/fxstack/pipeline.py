@@ -10,6 +10,7 @@ are read from their facades when a program is compiled.
 
 from __future__ import annotations
 
+import functools
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -91,11 +92,14 @@ def compile_captured(
     except MissingCompilerError as error:
         if options.on_missing_compiler == "error":
             raise
-        logger.warning(
-            "no C++ compiler: running the captured graph with torch's own kernels (%s)", error.what
-        )
+        _warn_once(f"no C++ compiler: captured graphs run with torch's own kernels ({error.what})")
         forward: CompiledGraph = graph_module.forward
         return forward
+
+
+@functools.cache
+def _warn_once(text: str) -> None:
+    logger.warning("%s", text)
 
 
 def _load_or_compile(
@@ -132,6 +136,9 @@ def _store(options: Options) -> ArtifactStore:
 def _compile(
     graph_module: GraphModule, example_inputs: Sequence[Any], options: Options, store: ArtifactStore
 ) -> _Compiled:
+    inductor_codegen.require_compiler(
+        options.compiler
+    )  # before the work that would be for nothing without one
     traced = primitive_graphs(graph_module, example_inputs, options)
     forward = _compile_primitive(traced.forward, options, store, traced.layouts)
     if traced.backward is None:

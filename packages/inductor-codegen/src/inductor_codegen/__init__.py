@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from inductor_codegen.lower.channels_last import choose_layouts
     from inductor_codegen.native.stored import load_graph
     from inductor_codegen.options import CodegenOptions
+    from inductor_codegen.toolchain.cpp_compiler import require_compiler
 else:
     __getattr__, __dir__ = lazy_names(
         __name__,
@@ -22,9 +23,17 @@ else:
             "inductor_codegen.lower.channels_last": ("choose_layouts",),
             "inductor_codegen.native.stored": ("load_graph",),
             "inductor_codegen.options": ("CodegenOptions",),
+            "inductor_codegen.toolchain.cpp_compiler": ("require_compiler",),
         },
     )
 
-__all__ = ["CodegenOptions", "__version__", "choose_layouts", "compile_graph", "load_graph"]
+__all__ = [
+    "CodegenOptions",
+    "__version__",
+    "choose_layouts",
+    "compile_graph",
+    "load_graph",
+    "require_compiler",
+]
 
 runs_compiled_code(__name__)

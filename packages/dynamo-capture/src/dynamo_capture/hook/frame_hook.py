@@ -57,6 +57,7 @@ from dynamo_capture._eval_frame import (
     set_callback,
 )
 from dynamo_capture.hook.code_cache import CodeCache, tie
+from fx_interface.errors import StackError
 
 __all__ = [
     "AGAIN",
@@ -141,6 +142,11 @@ class FrameCallback:
             self.cache.count(frame.code)
             return None
         except Exception as error:
+            if isinstance(error, StackError) and getattr(error, _MARK, False):
+                with suppress(Exception):  # logging may use what the program has replaced
+                    _log.debug("%s: %s", _where(frame.code), error, exc_info=True)
+                plain = error.with_traceback(None)  # its text names the user's line; ours tell a user nothing
+                raise plain from error.__cause__
             if getattr(error, _MARK, False):
                 raise
             self.cache.skip(frame.code, self)

@@ -115,7 +115,7 @@ def find_compiler(command: str | None = None, memo: Path | None = None) -> Compi
     What the compiler says of itself is remembered in the folder ``memo``, under its path, time and size, so that it is
     not run again. MissingCompilerError IND111 if there is none.
     """
-    words, path = _locate(command)
+    words, path = require_compiler(command)
     status = os.stat(path)
     stamp = content_key(*words, path, str(status.st_mtime_ns), str(status.st_size), processor(), *_OF_GCC)
     note = f".compiler-{stamp}.json"
@@ -128,7 +128,8 @@ def find_compiler(command: str | None = None, memo: Path | None = None) -> Compi
     return Compiler(words, version, tuple(target))
 
 
-def _locate(command: str | None) -> tuple[tuple[str, ...], str]:
+def require_compiler(command: str | None = None) -> tuple[tuple[str, ...], str]:
+    """The words that call the compiler, and where it is; nothing is run. MissingCompilerError IND111 without one."""
     wanted: Iterator[tuple[str, ...]] = iter((name,) for name in _CANDIDATES)
     if command:
         wanted = iter((tuple(shlex.split(command)),))
@@ -142,7 +143,8 @@ def _locate(command: str | None) -> tuple[tuple[str, ...], str]:
         if command
         else f"no C++ compiler was found: none of {', '.join(_CANDIDATES)} is on the path",
         action="install one (Debian: apt install g++; Fedora: dnf install gcc-c++; conda: conda install gxx), or "
-        'name it in $CXX; without a compiler use backend="aot_eager" or "eager"',
+        'name it in $CXX; without a compiler use backend="aot_eager", or '
+        'options={"on_missing_compiler": "eager"}, which warns once',
     )
 
 
