@@ -80,3 +80,59 @@ def test_training_is_as_near_to_float64_as_eager(name: str) -> None:
 def _of(value: Any, dtype: torch.dtype) -> Any:
     """Floating-point tensors as ``dtype``."""
     return value.to(dtype) if isinstance(value, torch.Tensor) and value.is_floating_point() else value
+
+
+class Scaled(nn.Module):
+    """Numbers on the CPU: made inside, kept as an attribute, computed with, and returned; an index."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = nn.Linear(16, 16)
+        self.factor = torch.tensor(0.5)
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        scale = torch.sqrt(torch.tensor(x.size(-1), dtype=torch.float) * 3)
+        shift = torch.exp(self.factor)
+        y = self.inner(x) / scale.to(x.dtype) + shift * torch.tensor(2)
+        return y[torch.tensor([1, 0])].sin(), shift
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+def test_numbers_on_the_cpu(dtype: torch.dtype, caplog: pytest.LogCaptureFixture) -> None:
+    """They are no reason to leave a graph to eager."""
+    model = Scaled().cuda().to(dtype)
+    compiled = fxstack.compile(copy.deepcopy(model), fullgraph=True)
+    x = torch.randn(4, 16, device="cuda", dtype=dtype)
+    for factor in (0.5, 1.5):
+        model.factor.fill_(factor)
+        compiled.factor.fill_(factor)
+        given = [x.clone().requires_grad_() for _ in range(2)]
+        results = [module(each) for module, each in zip((compiled, model), given, strict=True)]
+        for result in results:
+            result[0].float().square().sum().backward()
+        assert error(results[0][0], results[1][0]) <= (TOLERANCE if dtype is torch.float32 else 0.02)
+        assert error(*[each.grad for each in given]) <= (TOLERANCE if dtype is torch.float32 else 0.02)
+        assert results[0][1].device.type == "cpu"
+        assert torch.equal(results[0][1], results[1][1])
+    assert not [record for record in caplog.records if "IND1" in record.getMessage()]
+
+
+def test_deberta(caplog: pytest.LogCaptureFixture) -> None:
+    """Its attention divides by the square root of a tensor on the CPU."""
+    transformers = pytest.importorskip("transformers")
+    config = transformers.DebertaV2Config(
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=64,
+        vocab_size=100,
+        relative_attention=True,
+        pos_att_type="p2c|c2p",
+    )
+    model = transformers.DebertaV2Model(config).eval().cuda()
+    ids = torch.randint(0, 100, (2, 9), device="cuda")
+    with torch.no_grad():
+        ours = first_tensor(fxstack.compile(model, fullgraph=True)(ids))
+        theirs = first_tensor(model(ids))
+    assert error(ours, theirs) <= TOLERANCE
+    assert not [record for record in caplog.records if "IND1" in record.getMessage()]

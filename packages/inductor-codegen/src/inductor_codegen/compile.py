@@ -55,13 +55,17 @@ def _build(program: Program, store: ArtifactStore, options: CodegenOptions) -> C
 
 
 def _device_of(program: Program) -> torch.device:
-    """The one device that a program's kernels and allocations are on; library calls may read from the CPU besides."""
+    """The one GPU that a program uses, or the CPU. Besides a GPU's kernels some may run on the CPU, and library calls
+    may read from both."""
     buffers = program.buffers()
     devices = {buffer.device for buffer in buffers.values()}
     gpus = {device for device in devices if device.type == "cuda"}
-    kernels_read = {name for step in program.steps if isinstance(step, RunKernel) for name in step.buffers}
-    stray = gpus and any(buffers[name].device not in gpus for name in kernels_read)
-    if len(gpus) > 1 or devices - gpus - {torch.device("cpu")} or stray:
+    read = [
+        {buffers[name].device for name in step.buffers}
+        for step in program.steps
+        if isinstance(step, RunKernel)
+    ]
+    if len(gpus) > 1 or devices - gpus - {torch.device("cpu")} or any(len(found) > 1 for found in read):
         named = ", ".join(sorted(map(str, devices)))
         raise unsupported("IND105", f"the graph's tensors are on {named}", None)
     return gpus.pop() if gpus else torch.device("cpu")

@@ -9,7 +9,7 @@ CODES = {
     "IND102": "a dtype that the loop IR has no arithmetic for",
     "IND103": "a library operator that mutates its arguments",
     "IND104": "a result or argument that is neither tensor, number nor None",
-    "IND105": "the graph's values lie on several devices, or on one that no generator serves",
+    "IND105": "the graph's values lie on several GPUs, or on a device that no generator serves",
     "IND107": "the graph is for a GPU, and Triton is not installed",
     "IND108": "indices that come from data decide about each other",
     "IND120": "a kernel that breaks a rule of the loop IR (a defect of this package)",

@@ -118,8 +118,20 @@ class ExampleGraph:
 class GpuGraph(ExampleGraph):
     """The same with all tensors on a GPU, as far as the graph knows: for what is decided by the device."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._here = False
+
+    def here(self, make: Callable[..., Node], *args: Any, **kwargs: Any) -> Node:
+        """What ``make`` adds to the graph, on the CPU."""
+        self._here = True
+        node = make(*args, **kwargs)
+        self._here = False
+        return node
+
     def _spec(self, value: Any) -> ValueSpec:
-        return _located(super()._spec(value))
+        spec = super()._spec(value)
+        return spec if self._here else _located(spec)
 
 
 def _located(spec: ValueSpec) -> ValueSpec:
@@ -132,6 +144,8 @@ def on_device(value: Any, device: torch.device) -> Any:
     """A program, or a part of one, with every buffer on ``device``: a GPU's program runs on the CPU so."""
     if isinstance(value, tuple):
         return tuple(on_device(item, device) for item in value)
+    if isinstance(value, torch.device):
+        return device
     if isinstance(value, Buffer):
         return replace(value, device=device)
     if is_dataclass(value) and not isinstance(value, type) and "program" in type(value).__module__:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,13 +14,13 @@ from inductor_codegen.codegen.triton.launch.kernels import KernelRecord
 from inductor_codegen.codegen.wrapper import write_entry
 from inductor_codegen.ir.program import Program
 from inductor_codegen.native.cpu import build_entry
-from inductor_codegen.pipeline import plan
-from inductor_codegen.testing import ExampleGraph, on_device
+from inductor_codegen.pipeline import kernel_sources, plan
+from inductor_codegen.testing import ExampleGraph, GpuGraph, on_device
 from inductor_codegen.toolchain.cpp_compiler import find_compiler
 from inductor_codegen.trusted import open_folder
 
 GOLDEN = Path(__file__).parent / "golden"
-GPU = torch.device("cuda", 0)
+CPU, GPU = torch.device("cpu"), torch.device("cuda", 0)
 
 
 @pytest.fixture
@@ -52,6 +53,25 @@ def test_the_text_compiles(program: Program, tmp_path: Path) -> None:
     )
     assert library.startswith(b"\x7fELF")
     assert (record.input_kinds, record.output_kinds) == ("it", "tt")
+
+
+def test_a_graph_may_compute_on_the_cpu_besides(tmp_path: Path) -> None:
+    """What it computes there is C++ in the same library, with memory of the CPU."""
+    graph = GpuGraph()
+    x = graph.input(torch.randn(5, 7))
+    given = graph.here(graph.input, torch.tensor(3.0), "given")
+    scale = graph.here(graph.call, p.exp, given)
+    program = plan(
+        graph.build(graph.call(p.mul, x, graph.call(p.broadcast_in_dim, scale, [5, 7], [])), scale)
+    )
+    (kernel,) = program.kernels_on(CPU)
+    assert kernel not in program.kernels_on(GPU)
+    entry = write_entry(program, GPU)
+    assert "fx_new_here(&f.h" in entry.text
+    assert f"Kernel {kernel.name};" in entry.text
+    sources = kernel_sources(replace(program, kernels=(kernel,)))
+    library, _ = build_entry(entry, sources, "key", find_compiler(), open_folder(tmp_path))
+    assert library.startswith(b"\x7fELF")
 
 
 def test_records_of_kernels(program: Program) -> None:

@@ -210,6 +210,13 @@ class Program:
         named.update((buffer.name, buffer) for step in self.steps for buffer in self.defined(step))
         return named
 
+    def kernels_on(self, device: torch.device) -> tuple[Kernel, ...]:
+        """The kernels that a step runs on this device, in the order of ``kernels``."""
+        buffers = self.buffers()
+        runs = [step for step in self.steps if isinstance(step, RunKernel)]
+        found = {step.kernel for step in runs if buffers[step.buffers[0]].device == device}
+        return tuple(kernel for kernel in self.kernels if kernel.name in found)
+
     def born(self) -> frozenset[Symbol]:
         """The symbols that get their value while the program runs."""
         calls = (step for step in self.steps if isinstance(step, CallExtern))

@@ -30,6 +30,7 @@ from inductor_codegen.ir.program import Born, Buffer, FloatInput, SymbolInput, U
 from inductor_codegen.lower import formulas, joining
 from inductor_codegen.lower.channels_last import channels_last
 from inductor_codegen.lower.chosen_layouts import AS_SPECS_SAY, Layouts
+from inductor_codegen.lower.devices import Twins
 from inductor_codegen.lower.products import FACTORS, PaddedProducts, PaddedResult
 from inductor_codegen.lower.storage import Values, operand_of, seen_through
 from inductor_codegen.lower.values import (
@@ -80,6 +81,7 @@ class Lowering(Values):
         super().__init__(env)
         self._layouts = layouts
         self._products = PaddedProducts(self)
+        self._twins = Twins(self)
         self._symbols: set[Symbol] = set()
 
     def run(self, module: GraphModule) -> None:
@@ -182,6 +184,8 @@ class Lowering(Values):
         for dtype in (spec.dtype, *(arg.dtype for arg in args if isinstance(arg, Operand))):
             if dtype not in STRIDED_DTYPES:
                 raise unsupported("IND102", f"primitive {prim.name} on {dtype}", where)
+        args = self._twins.brought(args, spec.device, where)
+        kwargs = {name: self._twins.brought(arg, spec.device, where) for name, arg in kwargs.items()}
         if prim.name == "cat" and joining.wants_a_call(args[0], spec):
             joined = self._joined(node, args, kwargs, spec, where)
             if joined is not None:

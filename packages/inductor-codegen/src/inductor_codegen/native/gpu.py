@@ -1,9 +1,11 @@
-"""A program for a GPU as a callable: its native entry and its Triton kernels, both in one artifact."""
+"""A program for a GPU as a callable, out of one artifact: its native entry, with what it computes on the CPU besides,
+and its Triton kernels."""
 
 from __future__ import annotations
 
 import importlib.metadata
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -15,10 +17,12 @@ from inductor_codegen.codegen.triton.launch.module import check_triton
 from inductor_codegen.codegen.triton.out_of_place import out_of_place
 from inductor_codegen.codegen.triton.wrapper import kernels_source
 from inductor_codegen.codegen.wrapper import write_entry
+from inductor_codegen.codegen.wrapper.kernel_calls import CPU
 from inductor_codegen.ir.program import Program
 from inductor_codegen.native.cpu import build_entry, graph_key, load_again
 from inductor_codegen.native.library import LIBRARY
 from inductor_codegen.native_errors import ArtifactLoadError
+from inductor_codegen.pipeline import kernel_sources
 from inductor_codegen.runtime import CompiledGraph, GraphRecord, load
 from inductor_codegen.toolchain.cpp_compiler import find_compiler
 from inductor_codegen.trusted import Folder
@@ -36,14 +40,15 @@ def build_triton_graph(
     check_triton()
     compiler = find_compiler(compiler_command, memo=store.folder)
     entry = write_entry(out_of_place(program), device)
-    text = kernels_source(program)
-    versions = ("triton", importlib.metadata.version("triton"), str(device), text)
+    there, here = (replace(program, kernels=program.kernels_on(at)) for at in (device, CPU))
+    text, on_cpu = kernels_source(there), kernel_sources(here) if here.kernels else ()
+    versions = ("triton", importlib.metadata.version("triton"), str(device), text, *on_cpu)
     key = content_key(graph_key(entry, versions, compiler))
-    records = [KernelRecord.of(kernel).to_data() for kernel in program.kernels]
+    records = [KernelRecord.of(kernel).to_data() for kernel in there.kernels]
 
     def create(folder: Folder) -> tuple[Any, Mapping[str, bytes]]:
         event.note(hit=False)
-        library, record = build_entry(entry, (), key, compiler, folder)
+        library, record = build_entry(entry, on_cpu, key, compiler, folder)
         metadata = {
             "kind": "triton",
             "graph": record.to_data(),

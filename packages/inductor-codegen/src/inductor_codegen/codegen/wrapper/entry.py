@@ -1,6 +1,7 @@
 """A program as C++ text: the entry that the runtime calls, one step of the program after the other.
 
-For a GPU it is the same text on the CPU's side, except that memory is the GPU's and kernels are launched there.
+For a GPU it is the same text on the CPU's side, except that memory is the GPU's and kernels are launched there. What
+the program computes on the CPU besides is called and allocated as on a CPU.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.symbols import Expr, IntLike
 from inductor_codegen.codegen.wrapper.calls import CallWriter
 from inductor_codegen.codegen.wrapper.integers import integer, symbol_name
-from inductor_codegen.codegen.wrapper.kernel_calls import CpuKernels, GpuKernels, KernelCalls
+from inductor_codegen.codegen.wrapper.kernel_calls import CPU, KernelCalls, kernel_calls
 from inductor_codegen.codegen.wrapper.memory import MemoryWriter
 from inductor_codegen.codegen.wrapper.preamble import (
     BASE_FUNCTIONS,
@@ -48,7 +49,6 @@ from inductor_codegen.ir.program import (
 )
 from inductor_codegen.runtime import ENTRY_ABI, OperatorCall, device_numbers, scalar_type
 
-CPU = torch.device("cpu")
 _SMALL_WORK = 1 << 15  # elements; below it other threads gain nothing from the GIL's release
 
 
@@ -64,11 +64,11 @@ class EntrySource:
 
 
 def write_entry(program: Program, device: torch.device = CPU) -> EntrySource:
-    """The native entry of a program whose kernels and allocations are all on ``device``."""
+    """The native entry of a program for ``device``; a GPU's may also run kernels on the CPU."""
     text = Text()
     memory = MemoryWriter(program, text, device)
     calls = CallWriter(text, memory)
-    kernels = (CpuKernels if device.type == "cpu" else GpuKernels)(program, text, memory, device)
+    kernels = kernel_calls(program, text, memory, device)
     _numbers(program, text)
     _check_inputs(program, text)
     memory.open_inputs(_read_by_kernels(program))

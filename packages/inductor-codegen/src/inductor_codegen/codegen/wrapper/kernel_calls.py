@@ -25,6 +25,7 @@ from inductor_codegen.ir.kernel import (
 from inductor_codegen.ir.program import Program, RunKernel
 from inductor_codegen.runtime import device_numbers
 
+CPU = torch.device("cpu")
 ADDED = 4
 """Arguments that Triton may add to a kernel's own, at most: two as of Triton 3.6."""
 
@@ -52,9 +53,9 @@ class CpuKernels:
     types = ""
 
     def __init__(self, program: Program, text: Text, memory: MemoryWriter, device: torch.device) -> None:
-        self._program, self._text, self._memory = program, text, memory
-        self._kernels = {kernel.name: kernel for kernel in program.kernels}
-        self._sharing = {kernel.name: sharing_of(kernel) for kernel in program.kernels}
+        self._text, self._memory = text, memory
+        self._kernels = {kernel.name: kernel for kernel in program.kernels_on(device)}
+        self._sharing = {name: sharing_of(kernel) for name, kernel in self._kernels.items()}
 
     def open(self) -> None:
         """How many threads a kernel may use."""
@@ -75,8 +76,33 @@ class CpuKernels:
 
     def declarations(self) -> str:
         """The functions' prototypes, and how they are called."""
-        names = "".join(f"Kernel {kernel.name};\n" for kernel in self._program.kernels)
+        names = "".join(f"Kernel {name};\n" for name in self._kernels)
         return f'{KERNEL_HELPERS}extern "C" {{\n{names}}}\n' if names else ""
+
+
+class KernelsOfBoth:
+    """A GPU's kernels, and some on the CPU besides."""
+
+    functions: Mapping[str, str] = GPU_FUNCTIONS
+    types = GPU_TYPES
+
+    def __init__(self, program: Program, text: Text, memory: MemoryWriter, device: torch.device) -> None:
+        self._buffers = memory.buffers
+        self._there = GpuKernels(program, text, memory, device)
+        self._here = CpuKernels(program, text, memory, CPU)
+
+    def open(self) -> None:
+        """What both need."""
+        self._there.open()
+        self._here.open()
+
+    def write(self, step: RunKernel) -> None:
+        """A call where the step's tensors are."""
+        (self._here if self._buffers[step.buffers[0]].device == CPU else self._there).write(step)
+
+    def declarations(self) -> str:
+        """Those of both."""
+        return self._here.declarations() + self._there.declarations()
 
 
 class GpuKernels:
@@ -86,9 +112,9 @@ class GpuKernels:
     types = GPU_TYPES
 
     def __init__(self, program: Program, text: Text, memory: MemoryWriter, device: torch.device) -> None:
-        self._program, self._text, self._memory = program, text, memory
-        self._device = device
-        self._numbers = {kernel.name: number for number, kernel in enumerate(program.kernels)}
+        self._text, self._memory, self._device = text, memory, device
+        self._kernels = program.kernels_on(device)
+        self._numbers = {kernel.name: number for number, kernel in enumerate(self._kernels)}
 
     def open(self) -> None:
         """Make the device the current one."""
@@ -97,7 +123,7 @@ class GpuKernels:
     def write(self, step: RunKernel) -> None:
         """The launch: addresses of all arguments, and how much there is to do."""
         number = self._numbers[step.kernel]
-        kernel = self._program.kernels[number]
+        kernel = self._kernels[number]
         given = [f"&{self._memory.pointer(name)}" for name in step.buffers]
         self._text.line("{")
         for position, size in enumerate(step.sizes):
@@ -116,7 +142,7 @@ class GpuKernels:
         """What the runtime keeps of each kernel."""
         return GPU_HELPERS + "".join(
             f"static GpuKernel g{number} = {{{number}, {_counts(kernel)}, nullptr}}; /* {kernel.name} */\n"
-            for number, kernel in enumerate(self._program.kernels)
+            for number, kernel in enumerate(self._kernels)
         )
 
 
@@ -143,3 +169,10 @@ def _counts(kernel: Kernel) -> str:
 
 def _sizes(kernel: Kernel) -> list[SizeParameter]:
     return [parameter for parameter in kernel.parameters if isinstance(parameter, SizeParameter)]
+
+
+def kernel_calls(program: Program, text: Text, memory: MemoryWriter, device: torch.device) -> KernelCalls:
+    """The writer of a program's kernel calls."""
+    if device == CPU:
+        return CpuKernels(program, text, memory, device)
+    return (KernelsOfBoth if program.kernels_on(CPU) else GpuKernels)(program, text, memory, device)

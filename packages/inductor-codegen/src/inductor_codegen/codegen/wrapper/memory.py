@@ -94,7 +94,8 @@ class MemoryWriter:
         if held.slot is None:
             layout = self._text.layout(buffer)
             held.pointer = self._new_pointer()
-            self._own_handle(held, f"fx_new(&$, {layout}, &{held.pointer})")
+            function = "fx_new" if buffer.device.type == self.device.type else "fx_new_here"
+            self._own_handle(held, f"{function}(&$, {layout}, &{held.pointer})")
 
     def reuse(self, buffer: Buffer, of: str) -> None:
         """The memory of ``of`` under another name, perhaps with another layout. The next step may still read ``of``."""

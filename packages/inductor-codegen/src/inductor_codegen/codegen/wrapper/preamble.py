@@ -130,6 +130,12 @@ static __attribute__((noinline)) int32_t fx_new(H* made, const int64_t* layout, 
     if (aoti_torch_empty_strided(rank, layout + 2, layout + 2 + rank, (int32_t)layout[0], FX_DEVICE, made)) return 1;
     return aoti_torch_get_data_ptr(*made, (void**)data);
 }
+/* On the CPU, in a graph for a GPU. */
+static __attribute__((noinline, unused)) int32_t fx_new_here(H* made, const int64_t* layout, char** data) {
+    const int64_t rank = layout[1];
+    if (aoti_torch_empty_strided(rank, layout + 2, layout + 2 + rank, (int32_t)layout[0], 0, -1, made)) return 1;
+    return aoti_torch_get_data_ptr(*made, (void**)data);
+}
 static __attribute__((noinline)) int32_t fx_pointers(char** data, const H* from, const int64_t* which, int64_t count) {
     for (int64_t i = 0; i < count; i++) {
         if (aoti_torch_get_data_ptr(from[which[i]], (void**)&data[i])) return 1;

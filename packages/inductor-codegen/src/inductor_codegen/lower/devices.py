@@ -1,0 +1,118 @@
+"""What kernels of a GPU read of tensors on the CPU.
+
+Eager lets a kernel of a GPU read tensors without dimensions that lie on the CPU (``torch.tensor(2.0)`` in a model), and
+moves indices to the GPU. Here such a tensor has a twin on the GPU:
+
+    scale = sqrt(fill(192.0))   # cpu          scale_there = sqrt(fill(192.0))   # cuda, computed where it is read
+    x = given(3)                # cpu   ->     x_there = fill(fill(0), x)        # a launch that takes the number along
+    place = given([4, 5])       # cpu          place_there = copy(place)         # waits for the GPU, as in eager
+
+What is read on the CPU as well stays there too, and is computed by kernels of the CPU.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import torch
+
+from fx_interface.errors import UserLocation
+from fx_interface.tensor_spec import TensorSpec, contiguous_strides
+from inductor_codegen.lower.storage import Values, operand_of
+from inductor_codegen.lower.values import (
+    ExternalCall,
+    Fill,
+    Formula,
+    Iota,
+    Number,
+    Operand,
+    Pointwise,
+    Value,
+    operands_of,
+)
+
+aten = torch.ops.aten
+
+
+class Twins:
+    """Owner of the values of one graph that have been brought to another device."""
+
+    def __init__(self, values: Values) -> None:
+        self._values = values
+        self._made: dict[tuple[int, torch.device], Value] = {}
+
+    def brought(self, argument: Any, device: torch.device, where: UserLocation | None) -> Any:
+        """The argument of a primitive that computes on ``device``, with its operands there."""
+        if isinstance(argument, tuple):
+            return tuple(self.brought(item, device, where) for item in argument)
+        if not isinstance(argument, Operand):
+            return argument
+        source = self._values.result.values[argument.source]
+        if device.type == "cpu" or source.device.type != "cpu":
+            return argument
+        return replace(argument, source=self._twin(source, device, where).number)
+
+    def _twin(self, source: Value, device: torch.device, where: UserLocation | None) -> Value:
+        found = self._made.get((source.number, device))
+        if found is None:
+            if _is_constant(source, self._values.result.values):
+                found = self._computed(source, device, where)
+            elif source.sizes:
+                found = self._copied(source, device, where)
+            else:
+                found = self._told(source, device, where)
+            self._made[source.number, device] = found
+        return found
+
+    def _computed(self, source: Value, device: torch.device, where: UserLocation | None) -> Value:
+        """The same formula, of twins."""
+        formula = source.formula
+        assert formula is not None
+        if isinstance(formula, Pointwise):
+            args = tuple(self.brought(argument, device, where) for argument in formula.args)
+            formula = replace(formula, args=args)
+        return self._add(source, device, formula, where)
+
+    def _told(self, source: Value, device: torch.device, where: UserLocation | None) -> Value:
+        """The number of a tensor without dimensions, as an argument of a launch: nothing waits, and nothing that is
+        written to the tensor later is seen."""
+        base = self._add(source, device, Fill(Number(0)), where)
+        return self._called(source, device, aten.fill.Tensor, (operand_of(base), operand_of(source)), where)
+
+    def _copied(self, source: Value, device: torch.device, where: UserLocation | None) -> Value:
+        kwargs = (("device", device),)
+        return self._called(source, device, aten._to_copy.default, (operand_of(source),), where, kwargs)
+
+    def _add(
+        self, source: Value, device: torch.device, formula: Formula | None, where: UserLocation | None
+    ) -> Value:
+        spec = TensorSpec(source.sizes, contiguous_strides(source.sizes), source.dtype, device)
+        return self._values.add_value(f"{source.name}_there", spec, formula, where or source.where)
+
+    def _called(
+        self,
+        source: Value,
+        device: torch.device,
+        op: torch._ops.OpOverload,
+        operands: tuple[Operand, ...],
+        where: UserLocation | None,
+        kwargs: tuple[tuple[str, object], ...] = (),
+    ) -> Value:
+        placed = tuple(
+            self._values.place(operand, where, contiguous_strides(operand.sizes)) for operand in operands
+        )
+        made = self._add(source, device, None, where)
+        made.call = ExternalCall(op, placed, kwargs, (made.number,), False, where)
+        self._values.result.calls.append(made.call)
+        return made
+
+
+def _is_constant(value: Value, values: list[Value]) -> bool:
+    """Whether a value is computed from numbers alone, and cheaply."""
+    match value.formula:
+        case Fill() | Iota():
+            return True
+        case Pointwise() as formula if not value.sizes:
+            return all(_is_constant(values[operand.source], values) for operand in operands_of(formula))
+    return False

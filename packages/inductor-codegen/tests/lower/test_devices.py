@@ -1,0 +1,101 @@
+"""Kernels of a GPU read tensors without dimensions, and indices, that lie on the CPU."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch.fx import Node
+
+from fx_interface.dialects import prims as p
+from inductor_codegen.ir.program import CallExtern, Program, RunKernel
+from inductor_codegen.pipeline import plan
+from inductor_codegen.testing import GpuGraph, Stepper, on_device
+
+aten = torch.ops.aten
+CPU, GPU = torch.device("cpu"), torch.device("cuda", 0)
+
+
+def equals_itself(graph: GpuGraph, *outputs: Node) -> Program:
+    """The program, whose kernels read what is on one device, and which gives what the operators give."""
+    program = plan(graph.build(*outputs))
+    buffers = program.buffers()
+    for step in program.steps:
+        if isinstance(step, RunKernel):
+            assert len({buffers[name].device for name in step.buffers}) == 1
+    results = Stepper(on_device(program, CPU))(*graph.examples)
+    for node, result in zip(outputs, results, strict=True):
+        torch.testing.assert_close(result, graph.values[node], equal_nan=True)
+    return program
+
+
+def everywhere(graph: GpuGraph, number: Node, *sizes: int) -> Node:
+    return graph.call(p.broadcast_in_dim, number, list(sizes), [])
+
+
+def operators(program: Program) -> list[Any]:
+    return [step.op for step in program.steps if isinstance(step, CallExtern)]
+
+
+def test_numbers_that_are_computed() -> None:
+    """As DeBERTa's scale: nothing is left on the CPU, and nothing is copied."""
+    graph = GpuGraph()
+    x = graph.input(torch.randn(5, 7))
+    width = graph.here(graph.call, p.full, [], 64.0, dtype=torch.float32, device=CPU)
+    scale = graph.here(graph.call, p.sqrt, graph.here(graph.call, p.mul, width, 3.0))
+    program = equals_itself(graph, graph.call(p.div, x, everywhere(graph, scale, 5, 7)))
+    assert not operators(program)
+    assert not program.kernels_on(CPU)
+
+
+def test_numbers_that_are_computed_and_kept() -> None:
+    """A result on the CPU is computed there, and where it is read."""
+    graph = GpuGraph()
+    x = graph.input(torch.randn(5, 7))
+    scale = graph.here(
+        graph.call, p.sqrt, graph.here(graph.call, p.full, [], 64.0, dtype=torch.float32, device=CPU)
+    )
+    program = equals_itself(graph, graph.call(p.div, x, everywhere(graph, scale, 5, 7)), scale)
+    assert not operators(program)
+    assert len(program.kernels_on(CPU)) == 1
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16, torch.int64, torch.bool], ids=str)
+def test_numbers_that_are_given(dtype: torch.dtype) -> None:
+    """One launch brings the number, however many kernels read it."""
+    graph = GpuGraph()
+    x = graph.input(torch.tensor([[1, 0, 3]]).to(dtype))
+    given = graph.here(graph.input, torch.tensor(2**62 + 1).to(dtype), "given")
+    both = graph.call(p.eq, x, everywhere(graph, given, 1, 3))
+    other = graph.call(p.ne, everywhere(graph, given, 4, 3), everywhere(graph, given, 4, 3))
+    program = equals_itself(graph, both, other, graph.call(p.broadcast_in_dim, given, [2], []))
+    assert operators(program) == [aten.fill.Tensor]
+    assert not program.kernels_on(CPU)
+
+
+def test_numbers_that_are_computed_from_given_ones() -> None:
+    """They are computed on the CPU, as eager does."""
+    graph = GpuGraph()
+    x = graph.input(torch.randn(5, 7))
+    given = graph.here(graph.input, torch.tensor(3.0), "given")
+    scale = graph.here(graph.call, p.exp, given)
+    program = equals_itself(graph, graph.call(p.mul, x, everywhere(graph, scale, 5, 7)))
+    assert operators(program) == [aten.fill.Tensor]
+    assert len(program.kernels_on(CPU)) == 1
+
+
+def test_indices() -> None:
+    graph = GpuGraph()
+    x = graph.input(torch.randn(5, 7))
+    place = graph.here(graph.input, torch.tensor([[4, 0], [1, 1]]), "place")
+    program = equals_itself(graph, graph.call(p.index, x, [place, None]))
+    assert operators(program) == [aten._to_copy.default]
+
+
+def test_indices_that_are_counted() -> None:
+    graph = GpuGraph()
+    x = graph.input(torch.randn(5, 7))
+    counted = graph.here(graph.call, p.iota, 3, start=1, step=1, dtype=torch.int64, device=CPU)
+    program = equals_itself(graph, graph.call(p.index, x, [counted, None]))
+    assert not operators(program)
