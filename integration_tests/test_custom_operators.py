@@ -72,12 +72,26 @@ def silent(x: Tensor) -> Tensor:
     return x.sin()
 
 
+@fxstack.compile(fullgraph=True)
+def _inner(x: Tensor) -> Tensor:
+    return x.sin().cos()
+
+
+def _shifted(x: Tensor, k: int) -> Tensor:
+    return _inner(x)[k:] + k
+
+
 @pytest.fixture(scope="module")
 def operators() -> Iterator[Any]:
     library = torch.library.Library("fxstack_tests_old", "DEF")  # type: ignore[no-untyped-call]
     library.define("update_(Tensor(a!) x, Tensor y) -> Tensor(a!)")  # type: ignore[no-untyped-call]
     library.impl("update_", lambda x, y: x.add_(y), "CPU")  # type: ignore[no-untyped-call]
     library.impl("update_", lambda x, y: x, "Meta")  # type: ignore[no-untyped-call]
+    library.define("sine(Tensor x) -> Tensor")  # type: ignore[no-untyped-call]
+    library.impl("sine", lambda x: x.sin(), "CPU")  # type: ignore[no-untyped-call]
+    library.impl("sine", torch.empty_like, "Meta")  # type: ignore[no-untyped-call]
+    library.define("shifted(Tensor x, int k) -> Tensor")  # type: ignore[no-untyped-call]
+    library.impl("shifted", _shifted, "CompositeExplicitAutograd")  # type: ignore[no-untyped-call]
     yield torch.ops.fxstack_tests_old
     library._destroy()  # type: ignore[no-untyped-call]
 
@@ -155,4 +169,26 @@ def test_one_that_says_nothing_of_its_result_breaks_the_graph() -> None:
     _CALLS.clear()
     torch.testing.assert_close(fast(torch.ones(3)), torch.full((3,), 2.0).sin() * 2)
     assert _CALLS == ["silent"]
+    assert _report(fast)[1] == ["CAP206"]
+
+
+def test_a_kernel_for_all_devices_says_what_it_returns(operators: Any) -> None:
+    """Also one that calls what is compiled itself."""
+    fast = fxstack.compile(lambda x: operators.shifted(x * 2, 1) * 3, dynamic=True, fullgraph=True)
+    for n in (4, 6):
+        x = torch.randn(n, 3)
+        torch.testing.assert_close(fast(x), ((x * 2).sin().cos()[1:] + 1) * 3)
+    assert _report(fast) == (1, [])
+    assert _report(_inner)[1] == []
+
+
+@pytest.mark.filterwarnings("ignore:.*an autograd kernel was not registered")
+def test_one_without_a_formula_has_the_gradient_of_its_kernel(operators: Any) -> None:
+    """It had none, without a word: autograd follows what the kernel calls."""
+    fast = fxstack.compile(lambda x: operators.sine(x * 2) * 3, backend="aot_eager")
+    x = torch.randn(4, requires_grad=True)
+    torch.testing.assert_close(torch.autograd.grad(fast(x).sum(), x), ((x * 2).cos() * 6,))
+    assert _report(fast)[1] == ["CAP206"]
+    with torch.no_grad():
+        torch.testing.assert_close(fast(x), (x * 2).sin() * 3)
     assert _report(fast)[1] == ["CAP206"]

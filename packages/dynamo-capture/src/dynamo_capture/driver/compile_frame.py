@@ -70,6 +70,7 @@ from dynamo_capture.variable_builder.modes import register_loaded_blocks
 from fx_interface.errors import UnsupportedProgramError
 from fx_interface.events import emit, span
 from fx_interface.source import LocalSource
+from fx_interface.torch_internals.dispatch_mode import is_described
 from fx_interface.torch_internals.function_modes import asked_modes
 
 _log = logging.getLogger("dynamo_capture")
@@ -99,6 +100,8 @@ class FrameCompiler:
         if not (id(view.code) in session.targets or is_worth_capturing(view.code, view.globals)):
             return SKIP_RECURSIVELY if is_closed(view.code, view.globals) else SKIP
         foreign = foreign_interpreter()
+        if foreign is not None and is_described():
+            return AS_WRITTEN  # a function that a kernel calls; the kernel itself will have it compiled
         if foreign is not None:
             return self._leave_as_written(
                 view, f"{foreign} is at work, which has to see each operator", OTHER_INTERPRETER

@@ -33,6 +33,7 @@ from fx_interface.operator_facts.data_errors import may_fail
 from fx_interface.operator_facts.functional_overloads import out_names
 from fx_interface.operator_facts.kernel_warnings import warns
 from fx_interface.operator_facts.random_draws import draws
+from fx_interface.operator_facts.unknown_histories import has_unknown_history
 from fx_interface.operators import OperatorLibrary
 from fx_interface.symbols import Expr, ShapeEnv
 from fx_interface.tensor_spec import SymFloatSpec, SymSpec, TensorSpec, located
@@ -155,9 +156,12 @@ class Inference:
             answer = rule(self, func, args, kwargs)
             if answer is not NotImplemented:
                 return answer
-        if func._schema.is_mutable:
-            return self._written(func, args, kwargs)
-        return self.infer(func, args, kwargs)
+        made = (self._written if func._schema.is_mutable else self.infer)(func, args, kwargs)
+        if has_unknown_history(func, (args, kwargs), made):
+            raise UnsupportedProgramError(
+                TRACED_TENSOR, f"{func} has no formula for autograd, which follows its kernel"
+            )
+        return made
 
     def _written(self, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """An operator that writes into its arguments, and returns those that its schema names, or new tensors."""

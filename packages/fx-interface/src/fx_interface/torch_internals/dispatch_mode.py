@@ -75,6 +75,11 @@ def ignores_compiled(mode: Any) -> bool:
     return ignores is not None and not mode.is_infra_mode() and bool(ignores())
 
 
+def is_described() -> bool:
+    """Whether operators are handed to the stack itself, which describes what a kernel would do, and runs nothing."""
+    return any(isinstance(mode, DispatchMode) for mode in _get_current_dispatch_mode_stack())
+
+
 def operators_are_watched() -> bool:
     """Whether a mode of a program is at work that wants to see each operator, as eager runs it."""
     return any(

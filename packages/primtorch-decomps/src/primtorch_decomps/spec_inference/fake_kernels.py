@@ -45,13 +45,20 @@ def is_foreign(op: OpOverload) -> bool:
 def infer_by_fake(
     op: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any], env: ShapeEnv, infer: Infer
 ) -> ValueSpec:
-    """The spec of a foreign operator's result, by its fake kernel or its kernel for the device ``meta``.
+    """The spec of a foreign operator's result, by its fake kernel, or its kernel for the device ``meta`` or for all.
 
     UnsupportedProgramError DEC106 where it has neither, DEC103 where it returns a number.
     """
     if not all(str(result.type) in _TENSORS for result in op._schema.returns):
         raise UnsupportedProgramError("DEC103", f"{op} returns what is no tensor", where=env.location)
     kernel = _kernel(op)
+    for_all_devices = (
+        kernel is None
+        and op._schema.name not in custom_ops.OPDEFS  # whose kernel is so registered, and is never run
+        and _has_kernel(op, "CompositeExplicitAutograd")
+    )
+    if for_all_devices:
+        kernel = _by_key(op, torch._C.DispatchKey.CompositeExplicitAutograd)
     if kernel is None:
         raise _without_kernel(op, env)
     fakes = _Fakes(env, infer)
@@ -62,6 +69,12 @@ def infer_by_fake(
             result = kernel(*ready, **options)
         except NotImplementedError:  # of torch, in place of a kernel for ``meta``
             raise _without_kernel(op, env) from None
+        except Exception:
+            if not for_all_devices:
+                raise
+            raise _without_kernel(
+                op, env
+            ) from None  # it asks for data, or it fails, which the program will be told
     return fakes.spec(op, result)
 
 
@@ -86,10 +99,18 @@ def _kernel(op: OpOverload) -> Callable[..., Any] | None:
     if fake.kernel is not None:
         found: Callable[..., Any] = fake.kernel
         return found
-    full = f"{name}.{op._schema.overload_name}" if op._schema.overload_name else name
-    if torch._C._dispatch_has_computed_kernel_for_dispatch_key(full, "Meta"):
-        return lambda *args, **kwargs: op._op_dk(torch._C.DispatchKey.Meta, *args, **kwargs)
+    if _has_kernel(op, "Meta"):
+        return _by_key(op, torch._C.DispatchKey.Meta)
     return None
+
+
+def _has_kernel(op: OpOverload, key: str) -> bool:
+    name = op.name()  # type: ignore[no-untyped-call]
+    return torch._C._dispatch_has_kernel_for_dispatch_key(name, key)
+
+
+def _by_key(op: OpOverload, key: torch._C.DispatchKey) -> Callable[..., Any]:
+    return lambda *args, **kwargs: op._op_dk(key, *args, **kwargs)
 
 
 def _python_dispatcher() -> Any:
