@@ -40,7 +40,7 @@ RARE = (
         "fxstack.report",
         "fxstack.counter_random",
     ),
-    *("fxstack.adapters", "fxstack.cli", "networkx", "triton", "rich", "click"),
+    *("fxstack.adapters", "fxstack.cli", "networkx", "triton", "rich", "click", "platformdirs"),
 )
 """Modules of what few programs ask for."""
 FAMILIES = ("primtorch_decomps.decomps.", "primtorch_decomps.rules.")
@@ -79,10 +79,21 @@ _FIRST_CALL = """
 import json, sys
 import torch
 import fxstack
+from fx_interface import plugins
+asked, written = [], []
+reads = plugins.entry_points
+def told(**chosen):
+    asked.append(chosen)
+    return reads(**chosen)
+plugins.entry_points = told
+sys.addaudithook(lambda event, given: event == "compile" and written.append(str(given[1])))
 model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 2))
 compiled = fxstack.compile(model, options={"cache_dir": sys.argv[1]})
 compiled(torch.randn(3, 4)).sum().backward()
-print(json.dumps(sorted(sys.modules)))
+modules, texts = sorted(sys.modules), [name for name in written if name.startswith("<eval_with_key>")]
+torch.fx.symbolic_trace(torch.nn.ReLU())
+control = [name for name in written if name.startswith("<eval_with_key>")]
+print(json.dumps({"modules": modules, "entry points": asked, "texts": texts, "control": control}))
 """
 
 _REST = """
@@ -151,7 +162,7 @@ def test_the_standard_library_makes_no_class_of_the_stack(imported: Mapping[str,
 
 
 def test_a_first_call_out_of_the_cache_loads_nothing_that_compiles(tmp_path: Path) -> None:
-    cold, warm = (_run(_FIRST_CALL, str(tmp_path)) for _ in range(2))
+    cold, warm = (_run(_FIRST_CALL, str(tmp_path))["modules"] for _ in range(2))
     assert set(COMPILES) - {
         "aot_autograd.functions",
         "aot_autograd.control_flow.walk",
@@ -162,6 +173,16 @@ def test_a_first_call_out_of_the_cache_loads_nothing_that_compiles(tmp_path: Pat
     }, "these are no names of modules"
     assert [name for name in warm if name.startswith((*COMPILES, *RARE))] == []
     assert len([name for name in warm if name.startswith(FAMILIES)]) < 12
+
+
+def test_a_first_call_reads_no_entry_points_and_writes_no_text_of_a_graph(
+    tmp_path: Path,
+) -> None:
+    """The default backend is this distribution's own; the captured graph runs compiled."""
+    for _ in range(2):
+        found = _run(_FIRST_CALL, str(tmp_path))
+        assert (found["texts"], found["entry points"]) == ([], [])
+        assert len(found["control"]) == 1, "this is not how such texts are named"
 
 
 def test_a_module_that_is_loaded_while_a_program_runs_calls_nothing_of_torch() -> None:

@@ -31,6 +31,7 @@ from fx_interface.python_runtime.gc_pause import collector_paused
 from fx_interface.signature import SHAPE_ENV_KEY, InputDecl, InputKind, Signature, signature_of
 from fx_interface.symbols import ShapeEnv, symbol
 from fx_interface.tensor_spec import SPEC_KEY, SymSpec, spec_of
+from fx_interface.torch_internals.graph_source import forward_of
 from fx_interface.torch_internals.torchscript import without_fusion
 
 GraphCompiler = Callable[[GraphModule], CompiledGraph]
@@ -65,7 +66,7 @@ def compile_joint(
             forward_compiler=forward_compiler,
             backward_compiler=backward_compiler,
             inference_compiler=inference_compiler,
-            fallback=part.forward,
+            fallback=forward_of(part),
             rehearse=rehearsal_of(part),
         )
         return run, traced.plan

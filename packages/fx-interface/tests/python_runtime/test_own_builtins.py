@@ -9,6 +9,7 @@ import os
 import py_compile
 import sys
 from collections.abc import Iterator
+from importlib.util import cache_from_source
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +83,7 @@ def test_a_module_is_loaded_from_its_bytecode_and_from_no_other(package: Path) -
     first = _loaded(package, "value = 1\n")
     assert (first.value, first.__builtins__) == (1, OWN_BUILTINS)
     bytecode = Path(first.__cached__)
+    assert first.__cached__ == cache_from_source(first.__file__)
     kept = bytecode.read_bytes()
     assert _loaded(package, "value = 2\n").value == 1, (
         "a source of that time and size is taken to be the same"
@@ -119,3 +121,11 @@ def test_packages_and_files_that_come_later_are_found(package: Path) -> None:
     (package / "loaded_by_test_later" / "late.py").write_text("value = 6\n")
     importlib.invalidate_caches()
     assert importlib.import_module("fx_interface.loaded_by_test_later.late").value == 6
+
+
+def test_bytecode_is_kept_where_python_is_told_to(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "pycache_prefix", str(package / "elsewhere"))
+    made = _loaded(package, "value = 7\n")
+    assert made.__cached__ == cache_from_source(made.__file__)
+    assert made.__cached__.startswith(str(package / "elsewhere"))
+    assert Path(made.__cached__).exists()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
 from typing import Any
 
 from torch.fx import GraphModule
@@ -66,9 +65,10 @@ class AotEager:
 
 @dataclass(frozen=True, slots=True)
 class Inductor:
-    """The whole stack: ahead-of-time autograd, decompositions, generated kernels, and the cache."""
+    """The whole stack: ahead-of-time autograd, decompositions, generated kernels, and the cache. Without options it has
+    those that the environment asks for when it is called."""
 
-    options: Options = field(default_factory=lambda: Options.make(None))
+    options: Options | None = None
     interface_version: tuple[int, int] = INTERFACE_VERSION
 
     def configure(self, options: Options) -> Inductor:
@@ -77,8 +77,9 @@ class Inductor:
 
     def __call__(self, graph_module: GraphModule, example_inputs: Sequence[Any]) -> CompiledGraph:
         """Compile, or load what an earlier process compiled."""
-        with refused(self.options.on_internal_error or default_policy(), graph_module):
-            return compile_captured(graph_module, example_inputs, self.options)
+        options = self.options or Options.make(None)
+        with refused(options.on_internal_error or default_policy(), graph_module):
+            return compile_captured(graph_module, example_inputs, options)
 
 
 eager = Eager()

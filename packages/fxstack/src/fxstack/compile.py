@@ -17,7 +17,7 @@ from dynamo_capture.foundation.break_kinds import CONTROL_FLOW, OTHER_INTERPRETE
 from fx_interface import Backend, plugins
 from fx_interface.errors import UnknownBackendError
 from fx_interface.plugins import load_backend
-from fxstack.backends import resolve
+from fxstack.backends import inductor, resolve
 from fxstack.options import ARGUMENTS, MODES, OptionError, Options, check_choices, is_own_option
 from primtorch_decomps import LIBRARY
 
@@ -161,11 +161,11 @@ def _backend(
     mode: str | None,
     options: Options | Mapping[str, Any] | None,
 ) -> Backend:
-    """The backend that is meant, with its options. One that is no plug-in is given the mode and the options that are
+    """The backend that is meant, with its options: where none is named our own, for which nobody's entry points need to
+    be read. One that is no plug-in is given the mode and the options that are
     not this stack's as they are, as torch does."""
     if backend is None:
-        backend = getattr(sys.modules.get(_REGISTRY), "_default_backend", "inductor")
-    assert backend is not None
+        backend = getattr(sys.modules.get(_REGISTRY), "_default_backend", None) or inductor
     found = _named(backend) if isinstance(backend, str) else backend
     if not callable(found):
         raise OptionError(

@@ -10,8 +10,6 @@ from numbers import Real
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from platformdirs import user_cache_path
-
 from fx_interface.errors import StackError
 from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fxstack.internal_errors import OnInternalError, default_policy
@@ -146,7 +144,11 @@ _TAKES: dict[str, tuple[_Fits, str]] = {
 def default_cache_dir() -> Path:
     """``$FXSTACK_CACHE_DIR`` if set, else ``fxstack`` in the platform's cache folder."""
     named = os.environ.get("FXSTACK_CACHE_DIR")
-    return Path(named) if named else user_cache_path("fxstack")
+    if named:
+        return Path(named)
+    from platformdirs import user_cache_path  # only where nothing is named
+
+    return user_cache_path("fxstack")
 
 
 def logged_topics() -> list[str]:

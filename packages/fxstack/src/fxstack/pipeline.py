@@ -28,6 +28,7 @@ from fx_interface import SHAPE_ENV_KEY, CompiledGraph, UnsupportedProgramError
 from fx_interface.events import span
 from fx_interface.execution.rehearsal import rehearsal_of
 from fx_interface.python_runtime.quick_dataclasses import dataclass
+from fx_interface.torch_internals.graph_source import forward_of
 from fxstack.options import Options
 from fxstack.programs.data_parallel import cuts_for_buckets
 from fxstack.programs.keys import program_key
@@ -75,7 +76,7 @@ def compile_captured(
     def compile_part(part: GraphModule, examples: Sequence[Any]) -> tuple[CompiledGraph, JointPlan]:
         made = _load_or_compile(part, examples, options)
         run = finish(
-            made.plan, made.forward, made.backward, fallback=part.forward, rehearse=rehearsal_of(part)
+            made.plan, made.forward, made.backward, fallback=forward_of(part), rehearse=rehearsal_of(part)
         )
         return run, made.plan
 

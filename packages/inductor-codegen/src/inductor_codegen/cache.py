@@ -20,8 +20,6 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from platformdirs import user_cache_path
-
 from fx_interface.python_runtime.quick_dataclasses import dataclass
 from inductor_codegen.native_errors import CompilationError
 from inductor_codegen.temporary import sweep_once, temporary_folder
@@ -39,6 +37,8 @@ DEFAULT_MAX_BYTES = 4 << 30
 
 def default_folder() -> Path:
     """The platform's cache folder for this package."""
+    from platformdirs import user_cache_path  # only where no folder is named
+
     return user_cache_path("fxstack", appauthor=False) / "codegen"
 
 

@@ -95,7 +95,9 @@ def prepare(code: CodeType) -> PreparedCode:
 
 
 def _steps(code: CodeType) -> list[Step]:
-    lines = [position[0] for position in code.co_positions()]
+    lines: list[int | None] = []
+    for start, end, line in code.co_lines():
+        lines += [line] * ((end - start) // 2)
     at: dict[int, Step] = {}
     jumps = []
     for index, (start, opname, arg, argval, target) in enumerate(scan(code)):

@@ -25,7 +25,7 @@ from fx_interface.signature import InputDecl, InputKind
 from fx_interface.source import Source
 from fx_interface.symbols import Expr, ShapeEnv, Symbol, symbol
 from fx_interface.tensor_spec import SPEC_KEY, SymSpec, TensorSpec, ValueSpec
-from fx_interface.torch_internals.graph_source import release_source
+from fx_interface.torch_internals.graph_source import UnwrittenGraph, release_source
 from fx_interface.torch_internals.modes import CHANGING
 
 
@@ -325,7 +325,7 @@ class GraphOutput:
     def module(self, results: Sequence[Any]) -> GraphModule:
         """The finished graph with the sub-graphs that it calls."""
         self.close(results)
-        made = self._assemble()
+        made = self._assemble(GraphModule if self.bodies else UnwrittenGraph)
         for part in made.modules():
             if part is not made:
                 # A backward may run it in the middle of a compiled program: this frame is not the program's.
@@ -333,11 +333,11 @@ class GraphOutput:
         release_source(made)
         return made
 
-    def _assemble(self) -> GraphModule:
+    def _assemble(self, kind: type[GraphModule] = GraphModule) -> GraphModule:
         root = torch.nn.Module()
         for node in self.graph.find_nodes(op="get_attr"):
             root.add_module(str(node.target), self.bodies[str(node.target)].finished())
-        return GraphModule(root, self.graph)
+        return kind(root, self.graph)
 
     def close(self, results: Sequence[Any]) -> None:
         """No node is added from now on. What is inside closes first: what it does not use need not be passed."""

@@ -17,7 +17,7 @@ from torch.autograd import Function
 from torch.fx import Graph, GraphModule, Node
 
 from fx_interface.backend import CompiledGraph
-from fx_interface.torch_internals.graph_source import release_source
+from fx_interface.torch_internals.graph_source import forward_of, release_source
 from fx_interface.torch_internals.modes import restored
 from fx_interface.torch_internals.torch_state import saved_tensors_are_watched
 
@@ -45,7 +45,7 @@ def rehearsing(run: CompiledGraph) -> Rehearsal:
 
 def rehearsal_of(module: GraphModule) -> Rehearsal | None:
     """Rehearse the whole of a graph; None if it calls what is not torch's, which may have effects."""
-    return rehearsing(module.forward) if all(map(_is_own, module.graph.nodes)) else None
+    return rehearsing(forward_of(module)) if all(map(_is_own, module.graph.nodes)) else None
 
 
 def shortened(module: GraphModule, last: Node, unneeded: Collection[Node]) -> GraphModule | None:

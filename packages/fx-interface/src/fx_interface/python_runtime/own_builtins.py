@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import builtins
 import functools
-import io
 import itertools
 import marshal
 import math
@@ -36,7 +35,7 @@ from importlib.machinery import (
     PathFinder,
     SourceFileLoader,
 )
-from importlib.util import MAGIC_NUMBER
+from importlib.util import MAGIC_NUMBER, cache_from_source
 from types import CodeType, ModuleType
 from typing import Any
 
@@ -127,8 +126,11 @@ def _kept_code(source: str, bytecode: str) -> CodeType | None:
     """The code in a file of bytecode that belongs to the source as it is now (PEP 552: by time and size); None where
     Python is to look by itself: no such file, an old one, one by hash, one of a source that has been moved."""
     try:
-        with io.open_code(bytecode) as file:
-            kept = file.read()
+        file = os.open(bytecode, os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0))
+        try:
+            kept = os.read(file, os.fstat(file).st_size)
+        finally:
+            os.close(file)
         status = os.stat(source)
     except OSError:
         return None
@@ -154,6 +156,7 @@ class _OwnFinder(MetaPathFinder):
     def __init__(self) -> None:
         self._folders: dict[str, FileFinder] = {}
         self._names: dict[str, frozenset[str]] = {}
+        self._bytecode: dict[str, tuple[str, str] | None] = {}
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
@@ -187,8 +190,22 @@ class _OwnFinder(MetaPathFinder):
         spec = ModuleSpec(name, loader, origin=source, is_package=places is not None)
         spec.submodule_search_locations = places
         spec.has_location = True
-        loader.bytecode = spec.cached
+        spec.cached = loader.bytecode = self._bytecode_of(source)
         return spec
+
+    def _bytecode_of(self, source: str) -> str | None:
+        """Where Python keeps the bytecode of a source; asked once for each folder."""
+        folder, _, name = source.rpartition(os.sep)
+        if folder not in self._bytecode:
+            try:
+                place = cache_from_source(f"{folder}{os.sep}__init__.py")
+            except NotImplementedError:  # this Python keeps none
+                self._bytecode[folder] = None
+            else:
+                before, _, after = place.rpartition("__init__")
+                self._bytecode[folder] = before, after
+        kept = self._bytecode[folder]
+        return None if kept is None else f"{kept[0]}{name[:-3]}{kept[1]}"
 
     def _names_in(self, folder: str) -> frozenset[str]:
         names = self._names.get(folder)
@@ -210,6 +227,7 @@ class _OwnFinder(MetaPathFinder):
     def invalidate_caches(self) -> None:
         self._folders.clear()
         self._names.clear()
+        self._bytecode.clear()
 
 
 sys.meta_path.insert(0, _OwnFinder())

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator, Sequence
-from functools import cache
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache, partial
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -143,7 +143,8 @@ def _registered_in_python(count: int) -> frozenset[str]:
 
 def _libraries() -> str:
     """Shared libraries with operators that the program has loaded."""
-    return " ".join(_file(path) for path in sorted(torch.ops.loaded_libraries))
+    paths = sorted(torch.ops.loaded_libraries)
+    return " ".join(_file(path, os.path.basename(path), partial(os.stat, path)) for path in paths)
 
 
 @cache
@@ -164,17 +165,17 @@ def _add_files(folder: str, parts: list[str]) -> None:
     for entry in entries:
         name = entry.name
         if name.endswith((".py", ".so")):
-            parts.append(_file(entry.path))
+            parts.append(_file(entry.path, name, entry.stat))
         elif name != "__pycache__" and entry.is_dir(follow_symlinks=False):
             parts.append(f"in {name}")
             _add_files(entry.path, parts)
             parts.append("out")
 
 
-def _file(path: str) -> str:
+def _file(path: str, name: str, ask: Callable[[], os.stat_result]) -> str:
     """A file's name, size and time of its last change."""
     try:
-        status = os.stat(path)
+        status = ask()
     except OSError:
         return path
-    return f"{os.path.basename(path)} {status.st_size} {status.st_mtime_ns}"
+    return f"{name} {status.st_size} {status.st_mtime_ns}"
