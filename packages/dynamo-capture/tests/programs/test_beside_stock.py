@@ -73,3 +73,56 @@ def test_what_stock_would_compile_is_part_of_a_graph():
     x = torch.ones(2)
     compiled = optimize(lambda graph, _: graph.forward, fullgraph=True)(f)
     torch.testing.assert_close(compiled(x), f(x))
+
+
+def test_modules_that_stock_would_compile_are_part_of_a_graph():
+    """``module.compile()``, as libraries do of each block."""
+    block = nn.Sequential(nn.Linear(2, 2), nn.Tanh())
+    block[0].compile(backend="eager")
+    block.compile(backend="eager")
+    bound = torch.compile(block[0].forward, backend="eager")
+
+    def f(x):
+        return block(x) + bound(x)
+
+    x = torch.ones(2)
+    graphs = []
+    compiled = optimize(lambda graph, _: graphs.append(graph) or graph.forward, fullgraph=True)(f)
+    torch.testing.assert_close(compiled(x), f(x))
+    with torch.no_grad():
+        block[0].weight.mul_(2)
+    torch.testing.assert_close(compiled(x), f(x))
+    assert len(graphs) == 1
+    block[0].weight = nn.Parameter(torch.ones(2, 2))
+    torch.testing.assert_close(compiled(x), f(x))
+
+
+def test_what_stock_is_asked_to_compile_inside_is_part_of_a_graph():
+    layer = nn.Linear(2, 2)
+
+    def f(x):
+        doubled = torch.compile(lambda y: y * 2, mode="max-autotune")
+
+        @torch.compile(dynamic=True)
+        def sine(y):
+            return y.sin()
+
+        return doubled(sine(x)) + torch.compile(layer)(x)
+
+    def plain(x):
+        return x.sin() * 2 + layer(x)
+
+    x = torch.ones(2)
+    compiled = optimize(lambda graph, _: graph.forward, fullgraph=True)(f)
+    torch.testing.assert_close(compiled(x), plain(x))
+
+
+def test_what_stock_is_asked_to_compile_may_leave_the_graph():
+    def f(x):
+        return x + 1, torch.compile(lambda y: y * 2, backend="eager")
+
+    x = torch.ones(2)
+    found, function = optimize(lambda graph, _: graph.forward, fullgraph=True)(f)(x)
+    assert torch.equal(found, x + 1)
+    assert hasattr(function, "_torchdynamo_orig_callable")
+    assert torch.equal(function(x), x * 2)

@@ -41,8 +41,13 @@ def declare_compiler(function: F) -> F:
 
 
 def is_compiler(function: Any) -> bool:
-    """Whether ``declare_compiler`` was told of the function."""
-    return any(function is one for one in _COMPILERS)
+    """Whether ``declare_compiler`` was told of the function, or it is stock's."""
+    return is_stock_compiler(function) or any(function is one for one in _COMPILERS)
+
+
+def is_stock_compiler(function: Any) -> bool:
+    """Whether it is the function by which stock's compiler is asked to compile another one."""
+    return (function.__module__, function.__qualname__) == ("torch", "compile")
 
 
 def is_compiling() -> bool:

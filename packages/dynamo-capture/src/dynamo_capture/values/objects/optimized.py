@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from dynamo_capture._eval_frame import RegionFunction
 from dynamo_capture.foundation.break_kinds import BREAK_REQUESTED
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.values.base import Context, Value
@@ -11,7 +12,7 @@ from dynamo_capture.values.base import Context, Value
 
 class OptimizedValue(Value):
     """What ``compiler(model, **options)`` gives, or (``model`` is None) a decorator; ``sample``: what it gives for
-    another function."""
+    another function, which for stock's compiler is no region."""
 
     __slots__ = ("compiler", "model", "options", "sample")
 
@@ -32,7 +33,7 @@ class OptimizedValue(Value):
     def call(self, tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
         if self.model is None:
             return self.compiler.call(tx, args, {**self.options, **kwargs})
-        if not tx.takes_in(self.sample):
+        if type(self.sample) is RegionFunction and not tx.takes_in(self.sample):
             raise GraphBreak(
                 BREAK_REQUESTED, "a function that is compiled here is a region with options of its own"
             )

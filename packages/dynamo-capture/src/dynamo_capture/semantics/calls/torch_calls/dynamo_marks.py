@@ -42,7 +42,7 @@ def without_stock_marks(
         return tx.calls.call_known(Const(function.__wrapped__), args, kwargs)
     compiled = _compiled_by_stock(function)
     if compiled is not None:
-        return tx.calls.call_known(Const(compiled), args, kwargs)
+        return tx.known(compiled).call(tx, args, kwargs)
     original = getattr(function, "_torchdynamo_orig_callable", None)
     if original is not None and str(getattr(original, "__module__", "")).startswith("torch.optim."):
         return tx.inliner.call_function(Const(original), args, kwargs)
