@@ -206,6 +206,7 @@ class _Run:
                     self.symbols[atom] = given
                 case FloatInput(name):
                     self.floats[name] = given
+        self.floats.update({name: float(self.tensors[given]) for name, given in stepper.program.numbers})
 
     def size(self, value: IntLike) -> int:
         return evaluate(value, self.symbols)

@@ -61,8 +61,25 @@ def test_numbers_that_are_computed_and_kept() -> None:
     assert len(program.kernels_on(CPU)) == 1
 
 
-@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16, torch.int64, torch.bool], ids=str)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
 def test_numbers_that_are_given(dtype: torch.dtype) -> None:
+    """Kernels are given them; one kernel serves all that compute the same with others. What is computed from them is
+    computed again where it is read, and what is written to them later is not seen."""
+    graph = GpuGraph()
+    given = [graph.here(graph.input, torch.tensor(1.5 + i, dtype=dtype), f"given{i}") for i in range(3)]
+    results = []
+    for number in given:
+        x = graph.input(torch.randn(5, 7, dtype=dtype))
+        results.append(graph.call(p.mul, x, everywhere(graph, graph.here(graph.call, p.exp, number), 5, 7)))
+    program = equals_itself(graph, *results, graph.here(graph.call, p.add, given[0], 1.0))
+    assert not operators(program)
+    assert len(program.kernels_on(GPU)) == 1
+    assert len({step.floats for step in program.steps if isinstance(step, RunKernel)}) == 4
+    assert [name for _, name in program.numbers] == ["given0", "given1", "given2"]
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.int64, torch.bool], ids=str)
+def test_numbers_of_other_kinds_that_are_given(dtype: torch.dtype) -> None:
     """One launch brings the number, however many kernels read it."""
     graph = GpuGraph()
     x = graph.input(torch.tensor([[1, 0, 3]]).to(dtype))
@@ -77,9 +94,9 @@ def test_numbers_that_are_given(dtype: torch.dtype) -> None:
 def test_numbers_that_are_computed_from_given_ones() -> None:
     """They are computed on the CPU, as eager does."""
     graph = GpuGraph()
-    x = graph.input(torch.randn(5, 7))
-    given = graph.here(graph.input, torch.tensor(3.0), "given")
-    scale = graph.here(graph.call, p.exp, given)
+    x = graph.input(torch.randint(5, (5, 7)))
+    given = graph.here(graph.input, torch.tensor(3), "given")
+    scale = graph.here(graph.call, p.mul, given, given)
     program = equals_itself(graph, graph.call(p.mul, x, everywhere(graph, scale, 5, 7)))
     assert operators(program) == [aten.fill.Tensor]
     assert len(program.kernels_on(CPU)) == 1

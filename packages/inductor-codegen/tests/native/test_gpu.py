@@ -69,6 +69,7 @@ def test_a_graph_may_compute_on_the_cpu_besides(tmp_path: Path) -> None:
     entry = write_entry(program, GPU)
     assert "fx_new_here(&f.h" in entry.text
     assert f"Kernel {kernel.name};" in entry.text
+    assert "const double f_given_number = *(const float*)ip[1];" in entry.text
     sources = kernel_sources(replace(program, kernels=(kernel,)))
     library, _ = build_entry(entry, sources, "key", find_compiler(), open_folder(tmp_path))
     assert library.startswith(b"\x7fELF")

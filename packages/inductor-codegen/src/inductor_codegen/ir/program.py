@@ -184,7 +184,8 @@ Output: TypeAlias = BufferRef | FloatRef | IntLike | None
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """One compiled graph, before any text is made of it.
+    """One compiled graph, before any text is made of it. ``numbers``: floats by name that inputs on the CPU hold, of
+    float32 or float64 and without dimensions; they are read before the first step.
 
     ``outputs`` in order: a tensor (an input's own name means that very input is returned; a name may come
     twice), an integer over the symbols, or None. ``kernels`` are the distinct kernels that ``RunKernel``
@@ -195,6 +196,7 @@ class Program:
     kernels: tuple[Kernel, ...]
     steps: tuple[Step, ...]
     outputs: tuple[Output, ...]
+    numbers: tuple[tuple[str, str], ...] = ()
 
     def defined(self, step: Step) -> Iterator[Buffer]:
         """The buffers that ``step`` brings into being."""

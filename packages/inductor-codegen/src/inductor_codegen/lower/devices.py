@@ -4,7 +4,8 @@ Eager lets a kernel of a GPU read tensors without dimensions that lie on the CPU
 moves indices to the GPU. Here such a tensor has a twin on the GPU:
 
     scale = sqrt(fill(192.0))   # cpu          scale_there = sqrt(fill(192.0))   # cuda, computed where it is read
-    x = given(3)                # cpu   ->     x_there = fill(fill(0), x)        # a launch that takes the number along
+    x = given(3.0)              # cpu   ->     x_there = fill(number of x)       # a number that kernels are given
+    n = given(3)                # cpu          n_there = fill(fill(0), n)        # a launch that takes the number along
     place = given([4, 5])       # cpu          place_there = copy(place)         # waits for the GPU, as in eager
 
 What is read on the CPU as well stays there too, and is computed by kernels of the CPU.
@@ -19,6 +20,7 @@ import torch
 
 from fx_interface.errors import UserLocation
 from fx_interface.tensor_spec import TensorSpec, contiguous_strides
+from inductor_codegen.ir.program import FloatInput
 from inductor_codegen.lower.storage import Values, operand_of
 from inductor_codegen.lower.values import (
     ExternalCall,
@@ -28,6 +30,7 @@ from inductor_codegen.lower.values import (
     Number,
     Operand,
     Pointwise,
+    RuntimeFloat,
     Value,
     operands_of,
 )
@@ -56,7 +59,9 @@ class Twins:
     def _twin(self, source: Value, device: torch.device, where: UserLocation | None) -> Value:
         found = self._made.get((source.number, device))
         if found is None:
-            if _is_constant(source, self._values.result.values):
+            if _is_number(source):
+                found = self._add(source, device, Fill(RuntimeFloat(self._number(source))), where)
+            elif _is_light(source, self._values.result.values):
                 found = self._computed(source, device, where)
             elif source.sizes:
                 found = self._copied(source, device, where)
@@ -73,6 +78,14 @@ class Twins:
             args = tuple(self.brought(argument, device, where) for argument in formula.args)
             formula = replace(formula, args=args)
         return self._add(source, device, formula, where)
+
+    def _number(self, source: Value) -> str:
+        """The float that an input holds, by name."""
+        result, name = self._values.result, f"{source.name}_number"
+        while any(isinstance(given, FloatInput) and given.name == name for given in result.inputs):
+            name += "_"
+        result.numbers[name] = source.name
+        return name
 
     def _told(self, source: Value, device: torch.device, where: UserLocation | None) -> Value:
         """The number of a tensor without dimensions, as an argument of a launch: nothing waits, and nothing that is
@@ -108,11 +121,17 @@ class Twins:
         return made
 
 
-def _is_constant(value: Value, values: list[Value]) -> bool:
+def _is_number(value: Value) -> bool:
+    """Whether it is an input that holds a float, which can be read when the graph is called."""
+    given = value.formula is None and value.call is None
+    return given and not value.sizes and value.dtype in (torch.float32, torch.float64)
+
+
+def _is_light(value: Value, values: list[Value]) -> bool:
     """Whether a value is computed from numbers alone, and cheaply."""
     match value.formula:
         case Fill() | Iota():
             return True
         case Pointwise() as formula if not value.sizes:
-            return all(_is_constant(values[operand.source], values) for operand in operands_of(formula))
-    return False
+            return all(_is_light(values[operand.source], values) for operand in operands_of(formula))
+    return _is_number(value)

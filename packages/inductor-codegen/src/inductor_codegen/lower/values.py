@@ -184,7 +184,8 @@ class Lowered:
     """A graph of values in topological order, with the library calls in the order of the graph.
 
     ``passing`` names the inputs that the caller may leave to the graph: what a forward kept for its backward.
-    ``mutated`` maps the position of an output that is an input's new content to that input.
+    ``mutated`` maps the position of an output that is an input's new content to that input. ``numbers`` maps the names
+    of floats to the inputs on the CPU that hold them when the graph is called.
     """
 
     inputs: list[ProgramInput] = field(default_factory=list)
@@ -193,6 +194,7 @@ class Lowered:
     calls: list[ExternalCall] = field(default_factory=list)
     outputs: list[LoweredOutput] = field(default_factory=list)
     mutated: dict[int, Buffer] = field(default_factory=dict)
+    numbers: dict[str, str] = field(default_factory=dict)
 
 
 def operands_of(formula: Formula) -> tuple[Operand, ...]:

@@ -89,7 +89,7 @@ def _call(program: Program) -> str:
                 names.append(symbol.name)
             case UnusedInput():
                 names.append(f"unused{position}")
-    body: list[str] = []
+    body = [f"{name} = float({given})" for name, given in program.numbers]
     for step in program.steps:
         body += _step(step, kernels)
     outputs = ", ".join(_output(output) for output in program.outputs)

@@ -71,7 +71,8 @@ def write_entry(program: Program, device: torch.device = CPU) -> EntrySource:
     kernels = kernel_calls(program, text, memory, device)
     _numbers(program, text)
     _check_inputs(program, text)
-    memory.open_inputs(_read_by_kernels(program))
+    memory.open_inputs(_read_by_kernels(program) | {given for _, given in program.numbers})
+    _numbers_of_tensors(program, text, memory)
     memory.open_scratch()
     kernels.open()
     text.end_step()
@@ -98,6 +99,12 @@ def _numbers(program: Program, text: Text) -> None:
             case FloatInput(name):
                 text.line(f"const double f_{name} = fx_float(numbers[{position}]);")
                 position += 1
+
+
+def _numbers_of_tensors(program: Program, text: Text, memory: MemoryWriter) -> None:
+    for name, given in program.numbers:
+        kind = "float" if memory.buffers[given].dtype == torch.float32 else "double"
+        text.line(f"const double f_{name} = *(const {kind}*){memory.pointer(given)};")
 
 
 def _check_inputs(program: Program, text: Text) -> None:

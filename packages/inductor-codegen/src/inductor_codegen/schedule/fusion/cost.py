@@ -80,7 +80,7 @@ def tree_costs(lowered: Lowered, edges: list[list[tuple[int, Edge]]], stored: se
             plain = plain and below.plain and edge.match is not Match.OTHER
             if edge.match is not Match.REPEATED:
                 loads, size = loads + below.loads, size + below.bytes
-        work = 0 if loads == 0 and _is_place(value) else work
+        work = 0 if loads == 0 and (_is_place(value) or _is_number(value)) else work
         costs.append(TreeCost(work, loads, size, plain, _limit(value)))
     return costs
 
@@ -102,6 +102,11 @@ def _is_place(value: Value) -> bool:
     Most of it is settled where loops are split (``codegen.cpp.parts``), or once a row.
     """
     return isinstance(value.formula, Pointwise) and value.dtype == torch.int64 and value.formula.op in _PLACES
+
+
+def _is_number(value: Value) -> bool:
+    """Whether a value has one element; if it has no loads, each program of a GPU's kernel computes it once."""
+    return value.device.type == "cuda" and not value.sizes and isinstance(value.formula, Pointwise)
 
 
 def _is_reduction(lowered: Lowered, number: int) -> bool:

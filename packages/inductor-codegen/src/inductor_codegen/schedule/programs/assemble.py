@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
+from dataclasses import replace
 from functools import cache
 
 from fx_interface.errors import UnsupportedProgramError
@@ -52,7 +53,7 @@ class _Assembler:
         self.grouping = grouping
         self.env = env
         self.kernels: dict[str, Kernel] = {}
-        self.built: dict[Hashable, tuple[Launch, tuple[int, ...]]] = {}
+        self.built: dict[Hashable, tuple[Launch, tuple[int, ...], tuple[int, ...]]] = {}
         self.steps: list[Step] = []
         self.views: dict[tuple[int, Layout], str] = {}
         self.aliases: dict[str, set[str]] = {}
@@ -70,7 +71,10 @@ class _Assembler:
         self.steps, outputs = written_in_place(self.steps, outputs, written, self.kernels, self.aliases)
         steps = _reuse(self.steps, self._keeps(outputs), self.kernels, self.aliases)
         steps = list(_freed(steps, self._keeps(outputs), self.lowered.passing, self.aliases))
-        draft = Program(tuple(self.lowered.inputs), tuple(self.kernels.values()), tuple(steps), outputs)
+        numbers = tuple(self.lowered.numbers.items())
+        draft = Program(
+            tuple(self.lowered.inputs), tuple(self.kernels.values()), tuple(steps), outputs, numbers
+        )
         escaping = draft.escaping()
         final = tuple(
             Allocate(step.buffer, Storage.TENSOR if step.buffer.name in escaping else Storage.SCRATCH)
@@ -78,7 +82,7 @@ class _Assembler:
             else step
             for step in steps
         )
-        return Program(draft.inputs, draft.kernels, final, outputs)
+        return replace(draft, steps=final)
 
     def _keeps(self, outputs: tuple[Output, ...]) -> set[str]:
         return {output.name for output in outputs if isinstance(output, BufferRef)}
@@ -102,12 +106,14 @@ class _Assembler:
         if found is None:
             launch = build_kernel(group, self.lowered, self.env)
             numbers = {value.name: number for number, value in enumerate(known.values)}
-            self.built[known.key] = launch, tuple(numbers[name] for name in launch.buffers)
+            order = tuple(numbers[name] for name in launch.buffers)
+            self.built[known.key] = launch, order, tuple(map(known.floats.index, launch.floats))
             return launch
-        launch, order = found
+        launch, order, floats = found
         names = tuple(known.values[number].name for number in order)
         where = self.lowered.values[max(group.members)].where
-        return Launch(launch.kernel, names, launch.sizes, launch.floats, where)
+        given = tuple(known.floats[number] for number in floats)
+        return Launch(launch.kernel, names, launch.sizes, given, where)
 
     def _call(self, call: ExternalCall) -> None:
         if call.op.namespace == "fx_interface" and self._attention(call):

@@ -28,15 +28,16 @@ from inductor_codegen.schedule.fusion.groups import Group
 
 class GroupKey:
     """What a group's kernel depends on. ``values`` lists the group's values and inputs in the order in which
-    ``key`` numbers them.
+    ``key`` numbers them, ``floats`` the names of the floats that it is given.
     """
 
-    __slots__ = ("_lowered", "_numbers", "key", "values")
+    __slots__ = ("_lowered", "_numbers", "floats", "key", "values")
 
     def __init__(self, group: Group, lowered: Lowered) -> None:
         self._lowered = lowered
         self._numbers: dict[int, int] = {}
         self.values: list[Value] = []
+        self.floats: list[str] = []
         outer = group.domain.outer
         parts: list[Hashable] = [tuple(group.domain.dims), None if outer is None else tuple(outer)]
         for number in sorted(group.members):
@@ -70,7 +71,9 @@ class GroupKey:
             case Number(value):
                 return type(value).__name__, repr(value) if isinstance(value, float) else value
             case RuntimeFloat(name):
-                return "float", name
+                if name not in self.floats:
+                    self.floats.append(name)
+                return "float", self.floats.index(name)
         assert_never(arg)
 
     def _formula(self, formula: Formula) -> Hashable:
