@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import torch
-from torch.fx import symbolic_trace
+from torch.fx import Graph, GraphModule, symbolic_trace
 
 from aot_autograd import TracedProgram, trace_joint
 from aot_autograd.plan import SavedInput, SavedOutput
@@ -58,6 +58,18 @@ def test_a_small_view_of_a_large_value_is_kept_itself(library: Any) -> None:
 def test_constants_are_made_again(library: Any) -> None:
     program = traced(lambda x: (x * torch.full((3,), 2.0)).sum(), library, grad(3))
     assert kept(program) == []
+
+
+@pytest.mark.parametrize(("sizes", "again"), [((), True), ((3,), False)])
+def test_numbers_that_are_computed_from_constants_are_made_again(
+    library: Any, sizes: tuple[int, ...], again: bool
+) -> None:
+    graph = Graph()
+    x = graph.placeholder("x")
+    scale = graph.call_function(torch.sqrt, (graph.call_function(torch.full, (sizes, 2.0)),))
+    graph.output(graph.call_function(torch.div, (x, scale)))
+    program = trace_joint(GraphModule(torch.nn.Module(), graph), [grad(3)], operators=library)
+    assert kept(program) == ([] if again else [aten.sqrt.default])
 
 
 def test_random_masks_are_kept(library: Any) -> None:

@@ -1,7 +1,8 @@
 """The partitioner that keeps what eager would keep: every forward value that the backward uses.
 
-Views are not kept but made again, from an input or from the value that they view, and so are constants: keeping those
-costs memory and saves nothing. What is inside of a checkpoint is never kept, as in eager.
+Views are not kept but made again, from an input or from the value that they view, and so are constants, and numbers
+that are computed from constants (``torch.tensor(64.0).sqrt()``): keeping those costs memory and saves nothing. What is
+inside of a checkpoint is never kept, as in eager.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ they are always at hand. Random draws that the backward depends on must be among
 def save_everything(gradients: Sequence[Value], env: ShapeEnv) -> Sequence[Value]:
     """The forward values that the backward's own calls use, views and constants replaced by what they are made of."""
     kept: dict[int, Value] = {}
+    numbers: dict[int, bool] = {}
     seen: set[int] = set()
     pending: list[Value] = list(gradients)
     while pending:
@@ -35,7 +37,7 @@ def save_everything(gradients: Sequence[Value], env: ShapeEnv) -> Sequence[Value
         if value.number in seen or value.is_input:
             continue
         seen.add(value.number)
-        if value.backward or value.recomputed or _is_cheap(value, env):
+        if value.backward or value.recomputed or _is_cheap(value, env) or _is_number(value, numbers):
             pending.extend(operands(value))
         else:
             kept[value.number] = value
@@ -51,6 +53,18 @@ def _is_cheap(value: Value, env: ShapeEnv) -> bool:
     if is_view(op):
         return not isinstance(value.spec, TensorSpec) or _views_little(value, env)
     return not operands(value)
+
+
+def _is_number(value: Value, known: dict[int, bool]) -> bool:
+    """Whether a tensor without dimensions is computed from constants; ``known``: of which values that was told."""
+    found = known.get(value.number)
+    if found is None:
+        alone = (
+            isinstance(value.spec, TensorSpec) and value.spec.sizes == () and isinstance(value.op, OpOverload)
+        )
+        found = alone and not runs_once(value.op) and all(_is_number(one, known) for one in operands(value))
+        known[value.number] = found
+    return found
 
 
 def _views_little(value: Value, env: ShapeEnv) -> bool:
