@@ -130,3 +130,14 @@ def test_the_graph_calls_the_function():
     x = torch.ones(2)
     assert torch.equal(fast(x), defaults(x))
     assert torch.equal(results[0][0], defaults(x))
+
+
+def test_the_break_at_a_scripted_module_names_it_and_a_way_out():
+    scripted = torch.jit.script(torch.nn.Linear(2, 2))
+    fast = optimize(lambda graph, inputs: graph.forward)(lambda x: scripted(x) + 1)
+    x = torch.ones(3, 2)
+    assert torch.equal(fast(x), scripted(x) + 1)
+    stops = [made.stopped for _, made in fast.__fxstack_capture__.report.replacements if made.stopped]
+    assert stops
+    assert all("a call of a module of TorchScript" in stop.what for stop in stops)
+    assert all("call the module that it was made from" in stop.what for stop in stops)

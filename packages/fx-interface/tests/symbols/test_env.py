@@ -241,3 +241,14 @@ def test_a_multiple_that_is_none() -> None:
     assert env.simplify(size // 128) == 0
     assert env.known(Relation("==", size // 128 * 6, 0))
     assert isinstance(env.simplify(size), Expr)
+
+
+def test_what_data_decides_is_told_with_the_line_that_made_it() -> None:
+    env = ShapeEnv()
+    env.location = UserLocation("model.py", 7, "f")
+    count = env.create_symbol(None, low=0)
+    env.location = UserLocation("model.py", 9, "f")
+    with pytest.raises(UnbackedSymbolError) as caught:
+        env.hint(count + 1)
+    assert "it depends on the content of a tensor at model.py:7" in caught.value.what
+    assert caught.value.where == UserLocation("model.py", 9, "f")

@@ -39,7 +39,7 @@ CONTENT_DECIDES = _kind(
     "CAP201",
     "a tensor's content decides",
     "the graph is made before the tensor has content, and is used again with other content",
-    "use torch.where or masks instead of Python control flow; keep .tolist() outside",
+    "choose with torch.where, masks or torch.cond in place of Python's if and while; keep .tolist() outside",
 )
 TENSOR_AS_INDEX = _kind(
     "CAP202",

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import torch
 
+from dynamo_capture.guard_kinds.fact_texts import fact_in_words
 from dynamo_capture.sources.formulas import NUMBERS, SPACE
 from dynamo_capture.sources.number_facts import COMPARISONS, Facts
 from fx_guards import GuardRecord, guard_kind
@@ -76,7 +77,7 @@ class FloatFacts(GuardRecord):
             return False
         return self._first_refusal([v if type(v) in NUMBERS else next(contents) for v in read]) is None
 
-    def _first_refusal(self, numbers: list[int | float]) -> str | None:
+    def _first_refusal(self, numbers: list[int | float]) -> tuple[str, tuple[int | float, ...]] | None:
         for (function, columns), (text, _) in zip(self._functions, self.programs, strict=True):
             called = list(zip(*[[numbers[place] for place in column] for column in columns], strict=True))
             has_zero = any(0 in arguments for arguments in called)  # 0.0 and -0.0 are equal
@@ -84,9 +85,9 @@ class FloatFacts(GuardRecord):
             for arguments in distinct:
                 try:
                     if not function(*arguments):
-                        return text
+                        return text, arguments
                 except (ArithmeticError, RuntimeError, TypeError, ValueError):
-                    return text
+                    return text, arguments
         return None
 
     def explain(self, value: Any) -> str:
@@ -95,10 +96,12 @@ class FloatFacts(GuardRecord):
         refusal = self._first_refusal(numbers) if len(numbers) == self.count else None
         if refusal is None:
             return "expected numbers and tensors of one element that share no memory"
-        read = ", ".join(f"{source} = {v!r}" for source, v in zip(self.sources, numbers, strict=False))
-        return (
-            f"expected these facts to hold: {'; '.join(map(str.strip, refusal.splitlines()[1:]))}, got {read}"
-        )
+        text, arguments = refusal
+        calls = next(calls for known, calls in self.programs if known == text)
+        places = next(call for call in calls if tuple(numbers[place] for place in call) == arguments)
+        names = [self.sources[place].expression for place in places]
+        read = ", ".join(f"{name} = {v!r}" for name, v in dict(zip(names, arguments, strict=True)).items())
+        return f"expected {fact_in_words(text, names)}, got {read}"
 
 
 def float_facts(facts: Facts, written: Iterable[Source]) -> FloatFacts:

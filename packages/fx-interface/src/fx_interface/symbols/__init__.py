@@ -1,6 +1,6 @@
 """Symbolic integers (``expr``), their ``ranges``, ``relations`` between them, and what is known of them (``env``)."""
 
-from fx_interface.symbols.env import ShapeEnv, ShapeGuard, SymbolInfo
+from fx_interface.symbols.env import ShapeEnv, ShapeGuard
 from fx_interface.symbols.evaluation import evaluate, substitute
 from fx_interface.symbols.expr import (
     Apply,
@@ -12,6 +12,7 @@ from fx_interface.symbols.expr import (
     symbol,
 )
 from fx_interface.symbols.extremes import maximum, minimum, product
+from fx_interface.symbols.origins import SymbolInfo
 from fx_interface.symbols.ranges import Range
 from fx_interface.symbols.relations import Relation, RelationOp, indicator
 

@@ -10,17 +10,9 @@ from fx_interface.source import Source
 from fx_interface.symbols.evaluation import computed_in, evaluate, substitute
 from fx_interface.symbols.expr import Apply, Expr, IntLike, Symbol, symbol
 from fx_interface.symbols.extremes import as_remainder, maximum, minimum, without_factor, without_quotient
+from fx_interface.symbols.origins import SymbolInfo, from_data
 from fx_interface.symbols.ranges import Range, bounds, larger, smaller
 from fx_interface.symbols.relations import Relation, RelationOp, compare
-
-
-@dataclass(frozen=True, slots=True)
-class SymbolInfo:
-    """A symbol's origin. ``hint`` is the value seen while compiling, or None when it comes from data (unbacked)."""
-
-    hint: int | None
-    range: Range
-    source: Source | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +67,7 @@ class ShapeEnv:
             known, self.again = self.again, None
             return symbol(known.name)
         atom = Symbol(f"{'s' if hint is not None else 'u'}{len(self.symbols)}")
-        self.symbols[atom] = SymbolInfo(hint, Range(low, high), source)
+        self.symbols[atom] = SymbolInfo(hint, Range(low, high), source, self.location)
         self.has_data = self.has_data or hint is None
         return Expr((((atom,), 1),))
 
@@ -104,12 +96,7 @@ class ShapeEnv:
         for atom in value.symbols:
             hint = self.symbols[atom].hint
             if hint is None:
-                self.unanswered = UnbackedSymbolError(
-                    "FXI401",
-                    f"the value of {value} is known only when the program runs",
-                    where=self.location,
-                    action="avoid branching on sizes that come from data, or state what holds with torch._check",
-                )
+                self.unanswered = from_data(value, self.symbols, self.location)
                 raise self.unanswered
             hints[atom] = hint
         return evaluate(value, hints)
@@ -250,7 +237,7 @@ class ShapeEnv:
         else:
             least = -(limit // -coefficient)
             low = least if low is None else max(low, least)
-        self.symbols[symbols[0]] = SymbolInfo(info.hint, Range(low, high), info.source)
+        self.symbols[symbols[0]] = SymbolInfo(info.hint, Range(low, high), info.source, info.where)
 
     def _by_facts(self, op: RelationOp, difference: Expr) -> bool | None:
         """An answer from the learned facts ``fact <= 0``: ``difference`` is one of them, or its opposite, and more."""

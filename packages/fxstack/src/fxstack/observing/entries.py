@@ -80,8 +80,8 @@ def cause_entry(cause: Any) -> Entry:
     return {
         "expression": in_users_words(cause.expression),
         "reason": in_users_words(cause.reason),
-        "old": cause.old,
-        "new": cause.new,
+        "old": None if cause.old is None else in_users_words(cause.old),
+        "new": None if cause.new is None else in_users_words(cause.new),
         "where": place(cause.where),
         "times": cause.count,
     }

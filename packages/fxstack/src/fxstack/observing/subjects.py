@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
 from types import CodeType
 from typing import Any
 
+import torch
 from torch.fx import GraphModule
 
 import dynamo_capture
@@ -42,6 +44,14 @@ def function_of(event: Event) -> UserLocation | None:
 def line_of_user(where: UserLocation | None) -> UserLocation | None:
     """A line that a guard or a break names; None for one of the function by which capture calls an object."""
     return None if where is None or where.filename.startswith(_CAPTURE) else where
+
+
+_TORCH = str(Path(torch.__file__).parent) + os.sep
+
+
+def is_torchs(filename: str) -> bool:
+    """Whether a file is one of torch's own, of which the user has written nothing."""
+    return filename.startswith(_TORCH)
 
 
 @dataclass(frozen=True, slots=True)

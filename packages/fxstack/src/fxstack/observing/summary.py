@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
+
+from fxstack.observing.subjects import is_torchs
 
 Data = Mapping[str, Any]
 _LONGEST = 8
 """How many steps a summary shows."""
+_MOST_CAUSES = 6
+"""Of what differed so that code was compiled again: those that did most often."""
 
 
 def summary(data: Data) -> str:
@@ -25,12 +28,12 @@ def summary(data: Data) -> str:
         f"{_count(len(data['launches']), 'kernel')}, {_count(len(data['calls']), 'library call')}; "
         f"{hits} of {_count(len(programs), 'program')} from the cache"
     ]
-    for stop, times in _grouped(data["breaks"], lambda stop: (stop["code"], stop["what"], _place(stop))):
+    for stop, times in _breaks(data):
         lines.append(f"graph break [{stop['code']}]{times} {stop['what']}\n    at {_place(stop)}")
+        lines += [f"        {text}" for text in _source(stop, data)]
         lines.append(f"    to do: {stop['advice']}")
     lines += _recompiles(data)
-    for left, times in _grouped(data["uncompiled"], lambda left: (left["reason"], _place(left))):
-        lines.append(f"runs uncompiled{times}: {_place(left)}\n    {left['reason']}")
+    lines += _uncompiled(data)
     lines += _longest_steps(data)
     return "\n".join(lines)
 
@@ -38,11 +41,16 @@ def summary(data: Data) -> str:
 def _recompiles(data: Data) -> Iterator[str]:
     """What differed, once for each place: a value that is another one in each call is one line, with a way out."""
     groups: dict[tuple[str, str, str], list[Data]] = {}
+    in_torch = 0
     for again in data["recompiles"]:
+        if _is_in_torch(again):
+            in_torch += 1
+            continue
         function = again["where"][2] if again["where"] else "a function"
         for cause in again["causes"]:
             groups.setdefault((function, cause["expression"], _relied_on(cause)), []).append(cause)
-    for (function, expression, line), causes in groups.items():
+    often = sorted(groups.items(), key=lambda group: -len(group[1]))
+    for (function, expression, line), causes in often[:_MOST_CAUSES]:
         changes = list(dict.fromkeys(map(_change, causes)))
         times = f" {len(causes)} times" if len(causes) > 1 else ""
         between = "; ... " if len(changes) > 2 else "; "
@@ -50,6 +58,45 @@ def _recompiles(data: Data) -> Iterator[str]:
         yield f"compiled again{times}: {function}, {expression}: {shown}{line}"
         if len(changes) > 2:
             yield "    to do: decide by something that changes less often, or pass a number as a tensor"
+    if len(often) > _MOST_CAUSES:
+        yield f"compiled again because of {_count(len(often) - _MOST_CAUSES, 'more value')}"
+    if in_torch:
+        yield f"compiled again {_count(in_torch, 'time')}: functions of torch that the program calls"
+
+
+def _uncompiled(data: Data) -> Iterator[str]:
+    """Each reason once, with the first function of the user's that it holds for."""
+    groups: dict[str, list[Data]] = {}
+    for left in data["uncompiled"]:
+        groups.setdefault(left["reason"], []).append(left)
+    for reason, found in groups.items():
+        first, *others = dict.fromkeys(map(_place, sorted(found, key=_is_in_torch)))
+        more = f" and {_count(len(others), 'more function')}" if others else ""
+        yield f"runs uncompiled: {first}{more}\n    {reason}"
+
+
+def _is_in_torch(entry: Data) -> bool:
+    return entry["where"] is not None and is_torchs(entry["where"][0])
+
+
+def _breaks(data: Data) -> Iterator[tuple[Data, str]]:
+    """The breaks at each line of the user's once; one at a line of torch's with that of the user's which it repeats."""
+    groups: dict[tuple[str, str], list[Data]] = {}
+    users = {(stop["code"], stop["what"]): _place(stop) for stop in data["breaks"] if not _is_in_torch(stop)}
+    for stop in data["breaks"]:
+        repeated = users.get((stop["code"], stop["what"]), stop["what"])
+        groups.setdefault((stop["code"], repeated if _is_in_torch(stop) else _place(stop)), []).append(stop)
+    for found in groups.values():
+        yield found[0], f" {len(found)} times" if len(found) > 1 else ""
+
+
+def _source(entry: Data, data: Data) -> Iterator[str]:
+    """The text of the line that an entry names, if it is known."""
+    if entry["where"] is not None:
+        file, line, _ = entry["where"]
+        text = data["sources"].get(file, {}).get(str(line), "").strip()
+        if text:
+            yield text
 
 
 def _longest_steps(data: Data) -> Iterator[str]:
@@ -125,14 +172,6 @@ def _change(cause: Data) -> str:
 
 def _relied_on(cause: Data) -> str:
     return "" if cause["where"] is None else f" (relied on at {_place(cause)})"
-
-
-def _grouped(entries: list[Any], key: Any) -> Iterator[tuple[Any, str]]:
-    """Each different entry once, with how often it came if that is more than once."""
-    counts = Counter(map(key, entries))
-    for entry in {key(entry): entry for entry in entries}.values():
-        times = counts[key(entry)]
-        yield entry, f" {times} times" if times > 1 else ""
 
 
 def _place(entry: Data) -> str:

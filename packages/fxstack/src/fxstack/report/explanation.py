@@ -5,7 +5,7 @@
 graph break [CAP201] the truth of a tensor depends on its content
   at model.py:12 in forward
       if y.sum() > 0:
-  to do: use torch.where or masks instead of Python control flow
+  to do: choose with torch.where, masks or torch.cond in place of Python's if and while
 
 graph 0, model.py:11 to 12: sin, sum, gt
 graph 1, model.py:13: add
@@ -15,26 +15,22 @@ graph 1, model.py:13: add
 from __future__ import annotations
 
 import linecache
-import os
-from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Sequence
-from typing import Any, TypeVar
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
-import torch
 from torch.fx import GraphModule, Node
 
 from fx_interface import UserLocation, print_graph
 from fx_interface.graph import stack_of_node
 from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fxstack.observing.entries import label_of_node
+from fxstack.observing.subjects import is_torchs
 
 _LINES = 40
 """What a screen shows."""
 _WIDTH = 110
 _MOST_GRAPHS = 8
 """Lines that graphs have on a screen even where there are many breaks."""
-_TORCH = os.path.dirname(torch.__file__) + os.sep
-T = TypeVar("T", bound=Hashable)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,18 +91,25 @@ class Explanation:
         return "\n".join(lines)
 
     def _summary(self) -> str:
-        places = len({(stop.code, stop.where, stop.what) for stop in self.breaks})
+        places = len(list(self._stops()))
         at = f" at {_count(places, 'line')}" if 0 < places < len(self.breaks) else ""
         return f"{_count(len(self.graphs), 'graph')}, {_count(len(self.breaks), 'graph break')}{at}"
 
     def _stops(self) -> Iterator[Iterator[str]]:
         """The lines of each break; equal ones once."""
-        for stop, times in _grouped(self.breaks):
-            yield _stop(stop, times)
+        groups: dict[tuple[str, object], list[Break]] = {}
+        users = {(stop.code, stop.what): stop.where for stop in self.breaks if not _is_torchs(stop)}
+        for stop in self.breaks:
+            where = users.get((stop.code, stop.what)) if _is_torchs(stop) else stop.where
+            groups.setdefault((stop.code, where or stop.what), []).append(stop)
+        for (first, *_), times in ((found, len(found)) for found in groups.values()):
+            yield _stop(first, f" {times} times" if times > 1 else "")
 
     def _uncompiled(self) -> Iterator[str]:
-        for (name, reason), times in _grouped(self.eager):
-            yield f"{name} runs uncompiled{times}: {reason}"
+        for reason in dict.fromkeys(reason for _, reason in self.eager):
+            first, *others = dict.fromkeys(name for name, why in self.eager if why == reason)
+            more = f" and {_count(len(others), 'more function')}" if others else ""
+            yield f"{first}{more} runs uncompiled: {reason}"
 
     def _graph_lines(self) -> Iterator[str]:
         for number, graph in enumerate(self.graphs):
@@ -148,12 +151,12 @@ def _from(calls: Iterable[Node]) -> str:
 def _line_of(node: Node) -> UserLocation | None:
     """The innermost line that is not one of torch's."""
     stack = stack_of_node(node)
-    return next((where for where in reversed(stack) if not where.filename.startswith(_TORCH)), None)
+    return next((where for where in reversed(stack) if not is_torchs(where.filename)), None)
 
 
-def _grouped(entries: Sequence[T]) -> Iterator[tuple[T, str]]:
-    for entry, count in Counter(entries).items():
-        yield entry, f" {count} times" if count > 1 else ""
+def _is_torchs(stop: Break) -> bool:
+    """Whether it is at a line of torch's, as where a function of torch is compiled that the program calls."""
+    return stop.where is not None and is_torchs(stop.where.filename)
 
 
 def _cut(line: str) -> str:

@@ -25,6 +25,8 @@ _IN_SCRIPT = frozenset(
     )
 )  # fmt: skip
 """What TorchScript does by itself besides calling operators, and nobody sees from outside."""
+_METHOD_CALL: Any = torch._C.ScriptMethod.__dict__["__call__"].__func__
+"""What calls a method of a scripted module."""
 _SEEN = frozenset({"aten::warn", "aten::manual_seed", "aten::save", "aten::set_grad_enabled"})
 """Operators that do more than to compute."""
 
@@ -32,6 +34,11 @@ _SEEN = frozenset({"aten::warn", "aten::manual_seed", "aten::save", "aten::set_g
 def call_scripted(tx: Context, owner: Const, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
     """A call of such a function, or of the method by which it is called; None for anything else."""
     function: Any = owner.value
+    if args and owner.value is _METHOD_CALL and issubclass(args[0].python_type(), torch._C.ScriptMethod):
+        raise GraphBreak(
+            NOT_IN_PYTHON,
+            "a call of a module of TorchScript, whose parameters are in C++; call the module that it was made from",
+        )
     if isinstance(function, METHOD_IN_CPP) and getattr(function, "__name__", None) == "__call__" and args:
         receiver = args[0]
         if not isinstance(receiver, Const) or not _is_scripted(receiver.value):
