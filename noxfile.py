@@ -213,7 +213,7 @@ def minify(session: nox.Session) -> None:
     install_stack(session)
     environment = ONE_THREAD | {"FXSTACK_ALL_FAULTS": "1"}
     session.run(
-        "python", "-m", "pytest", "-q", "--timeout=0", "packages/fxstack/tests/minify", env=environment
+        "python", "-m", "pytest", "-q", "-s", "--timeout=0", "packages/fxstack/tests/minify", env=environment
     )
 
 

@@ -13,6 +13,7 @@ from dynamo_capture.foundation.break_kinds import UNKNOWN_VALUE
 from dynamo_capture.foundation.break_positions import Stop
 from dynamo_capture.foundation.errors import GraphBreak, NotConstant, UserRaise, forget_frames
 from dynamo_capture.foundation.known_objects import is_known
+from dynamo_capture.foundation.skip_rules import is_file_of_torch
 from dynamo_capture.frames import tracebacks  # these fill the table of wrappers
 from dynamo_capture.frames.frame import Frame
 from dynamo_capture.frames.generator_values import GeneratorValue
@@ -135,6 +136,13 @@ class Trace:
     def new_class(self, real: Any) -> Value | None:
         """What stands for a class that this trace has made, or for a function in one, where ``real`` is its sample."""
         return self.new_classes.get(real) if self.new_classes and type(real) in (type, FunctionType) else None
+
+    def line_of_user(self) -> UserLocation | None:
+        """The line that is being traced, of the innermost frame that is not torch's, if there is one."""
+        for frame in reversed(self.frames):
+            if not is_file_of_torch(frame.code.co_filename):
+                return UserLocation(frame.code.co_filename, frame.line or 0, frame.code.co_qualname)
+        return self.where()
 
     def where(self) -> UserLocation | None:
         """The line that is being traced, of the innermost frame."""

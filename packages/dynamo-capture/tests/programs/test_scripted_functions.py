@@ -141,3 +141,4 @@ def test_the_break_at_a_scripted_module_names_it_and_a_way_out():
     assert stops
     assert all("a call of a module of TorchScript" in stop.what for stop in stops)
     assert all("call the module that it was made from" in stop.what for stop in stops)
+    assert stops[0].where.filename == __file__  # and not a line of nn.Module's, from which it is called

@@ -110,6 +110,9 @@ class Tracing(Protocol[V]):
     def new_class(self, real: Any) -> V | None:
         """What stands for a class that this trace has made, where ``real`` is the sample of one."""
 
+    def line_of_user(self) -> UserLocation | None:
+        """The line that is being traced, of the innermost frame that is not torch's, if there is one."""
+
     def where(self) -> UserLocation | None:
         """The line that is being traced, of the innermost frame."""
 

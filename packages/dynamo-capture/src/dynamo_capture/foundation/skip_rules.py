@@ -55,6 +55,11 @@ def is_torchs(code: CodeType) -> bool:
     return _is_torch_module_code(code.co_filename)
 
 
+def is_file_of_torch(name: str) -> bool:
+    """Whether a file is one of torch's own."""
+    return name.startswith(_TORCH)
+
+
 def _is_torch_module_code(name: str) -> bool:
     return "/torch/nn/modules/" in name
 
@@ -69,3 +74,4 @@ def _uncaptured_paths() -> tuple[str, ...]:
 
 
 _UNCAPTURED = _uncaptured_paths()
+_TORCH = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep

@@ -136,7 +136,7 @@ class Frame:
         except (GraphBreak, NotConstant, DataDependent, UnbackedSymbolError) as error:
             reason = break_of(error)
             if reason.where is None:
-                reason.where = tx.where()
+                reason.where = tx.line_of_user()
             reason.trail.append(Standing(self, step, Stop(run, count - 1)))
             raise reason from None
         finally:

@@ -31,6 +31,7 @@ def fact_in_words(text: str, names: Sequence[str]) -> str:
         assert isinstance(step.targets[0], ast.Name)
         known[step.targets[0].id] = inlined.visit(step.value)
     assert isinstance(answer, ast.Return)
+    assert answer.value is not None
     whole = inlined.visit(answer.value)
     tests = whole.values if isinstance(whole, ast.BoolOp) and isinstance(whole.op, ast.And) else [whole]
     return " and ".join(map(_test, tests))

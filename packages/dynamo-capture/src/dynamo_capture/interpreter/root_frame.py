@@ -62,7 +62,7 @@ class RootFrame(Frame):
                 reason = break_of(error)
                 forget_frames(error)  # which lead to this frame
                 forget_frames(reason)
-                reason.where = reason.where or self.tx.where()
+                reason.where = reason.where or self.tx.line_of_user()
                 is_deep = reason.code == NESTED_TOO_DEEPLY  # so many calls are not to be gone through twice
                 is_own = reason.as_written and not reason.trail
                 trail = [] if is_deep or reason.as_written else reason.trail

@@ -137,7 +137,8 @@ class Outcomes(Results):
             case UnbackedSymbolError():
                 return GraphBreak(DATA_NUMBER, f"{name}: {error.what}")
             case UnsupportedProgramError():
-                return GraphBreak(UNTRACEABLE, f"{name}: {error.what}")
+                way_out = f"; {error.action}" if error.action else ""
+                return GraphBreak(UNTRACEABLE, f"{name}: {error.what}{way_out}")
             case NotImplementedError():
                 return GraphBreak(UNTRACEABLE, f"{name}: {error}")
         if _SYMBOLIC in str(error):  # C++ code that takes plain sizes only
