@@ -92,6 +92,9 @@ def operators() -> Iterator[Any]:
     library.impl("sine", torch.empty_like, "Meta")  # type: ignore[no-untyped-call]
     library.define("shifted(Tensor x, int k) -> Tensor")  # type: ignore[no-untyped-call]
     library.impl("shifted", _shifted, "CompositeExplicitAutograd")  # type: ignore[no-untyped-call]
+    library.define("parts(Tensor x) -> (Tensor, Tensor[], Tensor)")  # type: ignore[no-untyped-call]
+    kernel = lambda x: (x + 1, [x.sum(0), x * 2], x[:1] - 1)
+    library.impl("parts", kernel, "CompositeExplicitAutograd")  # type: ignore[no-untyped-call]
     yield torch.ops.fxstack_tests_old
     library._destroy()  # type: ignore[no-untyped-call]
 
@@ -192,3 +195,23 @@ def test_one_without_a_formula_has_the_gradient_of_its_kernel(operators: Any) ->
     with torch.no_grad():
         torch.testing.assert_close(fast(x), (x * 2).sin() * 3)
     assert _report(fast)[1] == ["CAP206"]
+
+
+@pytest.mark.parametrize("backend", ["aot_eager", None])
+def test_lists_beside_other_results(operators: Any, backend: str | None) -> None:
+    """AOT109, and IND104 in the code generator."""
+
+    def program(x: Tensor, w: Tensor) -> tuple[Tensor, Tensor]:
+        _, listed, last = operators.parts(x)
+        return listed[1].sin() * w + listed[0], last * 2
+
+    options = {} if backend is None else {"backend": backend}
+    fast = fxstack.compile(program, dynamic=True, fullgraph=True, **options)
+    for n in (4, 6):
+        x, ways = torch.randn(n, 3), [torch.ones(3, requires_grad=True) for _ in range(2)]
+        found, expected = fast(x, ways[0]), program(x, ways[1])
+        torch.testing.assert_close(found, expected)
+        for result, _ in (found, expected):
+            result.sum().backward()
+        torch.testing.assert_close(ways[0].grad, ways[1].grad)
+    assert _report(fast) == (1, [])

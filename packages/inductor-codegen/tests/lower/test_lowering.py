@@ -96,6 +96,27 @@ def test_several_results_of_a_library_call() -> None:
     torch.testing.assert_close(found[0], -graph.examples[0].sort().values)
 
 
+def test_lists_among_the_results_of_a_library_call() -> None:
+    library = torch.library.Library("lowering_tests", "DEF")  # type: ignore[no-untyped-call]
+    library.define("parts(Tensor x) -> (Tensor, Tensor[], Tensor)")  # type: ignore[no-untyped-call]
+    library.impl("parts", lambda x: (x + 1, [x.sum(0), x * 2], x[:1] - 1), "CPU")  # type: ignore[no-untyped-call]
+    graph = ExampleGraph()
+    x = graph.input(torch.randn(3, 4))
+    parts = graph.call(torch.ops.lowering_tests.parts.default, x)
+    listed = graph.call(operator.getitem, parts, 1)
+    doubled = graph.call(p.exp, graph.call(operator.getitem, listed, 1))
+    last = graph.call(operator.getitem, parts, 2)
+    program = plan(graph.build(doubled, last))
+    (call,) = [step for step in program.steps if isinstance(step, CallExtern)]
+    assert [None if result is None else result.sizes for result in call.results] == [
+        None,
+        (4,),
+        (3, 4),
+        (1, 4),
+    ]
+    library._destroy()  # type: ignore[no-untyped-call]
+
+
 def test_empty_tensors() -> None:
     graph = ExampleGraph()
     x = graph.input(torch.randn(0, 5))

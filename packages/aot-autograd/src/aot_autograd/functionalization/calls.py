@@ -82,7 +82,7 @@ def results(trace: Trace, value: Value) -> Any:
 def _part(trace: Trace, value: Value, index: int, spec: Any) -> Any:
     if isinstance(spec, SymSpec):
         return trace.sizes.to_torch(spec.expr)
-    return None if spec is None else trace.fresh(trace.recorder.item(value, index))
+    return None if spec is None else results(trace, trace.recorder.item(value, index))
 
 
 def traced(trace: Trace, source: Any) -> TracedTensor:

@@ -47,7 +47,8 @@ def save_everything(gradients: Sequence[Value], env: ShapeEnv) -> Sequence[Value
 def _is_cheap(value: Value, env: ShapeEnv) -> bool:
     op = value.op
     if op is getitem:
-        return is_view(value.args[0].op) and _views_little(value, env)
+        source = value.args[0].op  # an item too, of an operator that returns lists beside others
+        return isinstance(source, OpOverload) and is_view(source) and _views_little(value, env)
     if not isinstance(op, OpOverload) or runs_once(op):
         return False
     if is_view(op):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -226,7 +226,7 @@ class Lowering(Values):
         args = tuple(self._library_argument(arg, known, where, (node, i)) for i, arg in enumerate(given))
         kwargs = tuple((name, self._library_argument(arg, known, where)) for name, arg in node.kwargs.items())
         results = self._results(op, node, where, None if kept is None else kept.operand_sizes)
-        listed = list(spec) if isinstance(spec, tuple | list) else [spec]
+        listed = [item for _, item in _results_of(spec)]
         aliases = reads_later(op) or any(result.alias_info is not None for result in op._schema.returns)
         numbers = tuple(None if value is None else value.number for value in results)
         born = self._sizes_born(listed, results) if self.env.symbols else ()
@@ -239,10 +239,10 @@ class Lowering(Values):
             if value is not None:
                 value.call = call
         self.result.calls.append(call)
-        operands = tuple(None if value is None else operand_of(value) for value in results)
+        operands = [None if value is None else operand_of(value) for value in results]
         if kept is not None and operands[0] is not None:
             return seen_through(operands[0], kept.view)
-        return operands[0] if single else operands
+        return operands[0] if single else _nested(spec, iter(operands))
 
     def _padded(
         self, op: OpOverload, node: Node, known: dict[Node, Any], where: UserLocation | None
@@ -263,13 +263,13 @@ class Lowering(Values):
         single = isinstance(spec, TensorSpec)
         used = _used_results(node) if not single else {0}
         results: list[Value | None] = []
-        for position, item in enumerate(spec if isinstance(spec, tuple | list) else [spec]):
-            if isinstance(item, TensorSpec) and position in used:
+        for position, (place, item) in enumerate(_results_of(spec)):
+            if isinstance(item, TensorSpec) and place in used:
                 made = self._laid_out(item, node, position)
                 if padded is not None:
                     made = replace(item, sizes=padded, strides=contiguous_strides(padded))
                 results.append(self.add_value(_result_name(node, position, single), made, None, where))
-            elif item is None or isinstance(item, TensorSpec) or position not in used:
+            elif item is None or isinstance(item, TensorSpec) or place not in used:
                 results.append(None)
             else:
                 raise unsupported("IND104", f"result {position} of {op} is {item!r}", where)
@@ -361,6 +361,20 @@ def _used_results(node: Node) -> set[Any]:
     if all(user.target is operator.getitem for user in node.users):
         return {user.args[1] for user in node.users}
     return set(range(64))
+
+
+def _results_of(spec: Any) -> list[tuple[int, Any]]:
+    """The flattened results of a call, each with the place among the results of the one that it is, or is part of."""
+    if not isinstance(spec, tuple | list):
+        return [(0, spec)]
+    return [(place, item) for place, part in enumerate(spec) for _, item in _results_of(part)]
+
+
+def _nested(spec: Any, operands: Iterator[Operand | None]) -> Any:
+    """The operands of flattened results, as the call returns them."""
+    if isinstance(spec, tuple | list):
+        return tuple([_nested(part, operands) for part in spec])
+    return next(operands)
 
 
 def _result_name(node: Node, position: int, single: bool) -> str:
