@@ -116,3 +116,14 @@ def test_indices_that_are_counted() -> None:
     counted = graph.here(graph.call, p.iota, 3, start=1, step=1, dtype=torch.int64, device=CPU)
     program = equals_itself(graph, graph.call(p.index, x, [counted, None]))
     assert not operators(program)
+
+
+def test_what_the_cpu_computes_with_is_copied() -> None:
+    """As in ``there.copy_(x)``."""
+    graph = GpuGraph()
+    x = graph.input(torch.randn(5, 7))
+    doubled = graph.call(p.mul, x, 2.0)
+    here = graph.here(graph.call, p.clone, doubled)
+    program = equals_itself(graph, here, graph.here(graph.call, p.neg, doubled))
+    assert operators(program) == [aten._to_copy.default]
+    assert program.kernels_on(CPU)

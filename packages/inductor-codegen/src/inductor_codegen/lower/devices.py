@@ -1,4 +1,4 @@
-"""What kernels of a GPU read of tensors on the CPU.
+"""What kernels read of tensors on another device.
 
 Eager lets a kernel of a GPU read tensors without dimensions that lie on the CPU (``torch.tensor(2.0)`` in a model), and
 moves indices to the GPU. Here such a tensor has a twin on the GPU:
@@ -8,7 +8,8 @@ moves indices to the GPU. Here such a tensor has a twin on the GPU:
     n = given(3)                # cpu          n_there = fill(fill(0), n)        # a launch that takes the number along
     place = given([4, 5])       # cpu          place_there = copy(place)         # waits for the GPU, as in eager
 
-What is read on the CPU as well stays there too, and is computed by kernels of the CPU.
+What is read on the CPU as well stays there too, and is computed by kernels of the CPU; what those read of the GPU is
+copied.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ class Twins:
         if not isinstance(argument, Operand):
             return argument
         source = self._values.result.values[argument.source]
-        if device.type == "cpu" or source.device.type != "cpu":
+        if source.device == device:
             return argument
         return replace(argument, source=self._twin(source, device, where).number)
 
@@ -63,7 +64,7 @@ class Twins:
                 found = self._add(source, device, Fill(RuntimeFloat(self._number(source))), where)
             elif _is_light(source, self._values.result.values):
                 found = self._computed(source, device, where)
-            elif source.sizes:
+            elif source.sizes or device.type == "cpu":
                 found = self._copied(source, device, where)
             else:
                 found = self._told(source, device, where)
@@ -123,7 +124,7 @@ class Twins:
 
 def _is_number(value: Value) -> bool:
     """Whether it is an input that holds a float, which can be read when the graph is called."""
-    given = value.formula is None and value.call is None
+    given = value.formula is None and value.call is None and value.device.type == "cpu"
     return given and not value.sizes and value.dtype in (torch.float32, torch.float64)
 
 
