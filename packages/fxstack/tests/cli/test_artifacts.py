@@ -19,6 +19,8 @@ def broken():
         print("seen")
         return x + 1
     return prints, (torch.ones(3),)
+def varying():
+    return *make(), {"input": {0: "batch"}}
 """
 
 
@@ -48,6 +50,13 @@ def test_a_program_becomes_a_file_that_can_be_loaded_and_inspected(
     assert "2 constants" in text
     assert main(["inspect", str(made), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["entry_points"].keys() == {"forward"}
+
+
+def test_sizes_vary_where_the_file_names_them(program: Path) -> None:
+    made = program.with_suffix(".fxa")
+    assert main(["compile", str(program), "--make", "varying"]) == 0
+    with torch.no_grad():
+        assert fxstack.load(made)(torch.ones(7, 8)).shape == (7, 4)
 
 
 def test_artifacts_are_trained_and_signed(

@@ -48,11 +48,12 @@ def compile(
     sign_with: Path | None,
     as_json: bool,
 ) -> int:
-    """Compile what the function make() of FILE returns, (callable, arguments), to an artifact that fxstack.load runs.
+    """Compile what the function make() of FILE returns to an artifact that fxstack.load runs: (callable, arguments), or
+    (callable, arguments, dynamic_shapes) with the names of sizes that vary, as in {"x": {0: "batch"}}.
 
     Exit status: 0, or 1 if it cannot be compiled.
     """
-    function, arguments = made_program(file, name)
+    function, arguments, dynamic_shapes = made_program(file, name)
     positional, keywords = ((), arguments) if isinstance(arguments, dict) else (arguments, {})
     place = Path(file).with_suffix(".fxa") if output is None else output
     click.echo("compiling ...", err=True)
@@ -62,6 +63,7 @@ def compile(
             positional,
             keywords,
             path=place,
+            dynamic_shapes=dynamic_shapes,
             training=training,
             target=list(targets) or None,
             sign_with=sign_with,

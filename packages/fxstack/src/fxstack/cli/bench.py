@@ -68,7 +68,7 @@ def bench(file: str, name: str, backends: Sequence[str], train: bool, seconds: f
     Compilation is cold, in an empty cache. Exit status: 0, or 1 if a
     backend fails or its results are far from eager's.
     """
-    function, arguments = made_program(file, name)
+    function, arguments, _ = made_program(file, name)
     expected: Any = None
     found: list[Measured] = []
     with tempfile.TemporaryDirectory() as folder:
