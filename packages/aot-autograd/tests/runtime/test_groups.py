@@ -134,19 +134,41 @@ def test_a_result_that_another_one_is_computed_from_with_what_was_overwritten(co
         torch.testing.assert_close(two, one, rtol=0, atol=0)
 
 
-def test_zeros_times_what_was_overwritten_are_no_gradient(compiled: Any) -> None:
+@TOLD_APART
+def test_zeros_times_what_was_overwritten_are_zeros(compiled: Any) -> None:
     def program(x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         hidden = x.sin()
         return hidden, hidden * y
 
     x, y = torch.ones(2, requires_grad=True), torch.ones(2)
-    hidden, _ = compiled(program)(x, y)
+    hidden, product = compiled(program)(x, y)
     y.fill_(torch.inf)
+    hidden.sum().backward(retain_graph=True)
+    assert torch.equal(x.grad, x.detach().cos())
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
-        hidden.sum().backward()
+        product.sum().backward()
 
 
 @TOLD_APART
+@TOLD_APART
+def test_a_gradient_that_is_nan_in_eager_beside_what_was_overwritten(compiled: Any) -> None:
+    """The program is run again, without what was overwritten, to tell one from zeros times NaN."""
+
+    def quotients(x: torch.Tensor) -> Any:
+        copied = x * 1
+        return x / copied, copied.clone() / x.detach()
+
+    found = []
+    for function in (quotients, compiled(quotients)):
+        x = torch.tensor([0.0, 2.0], requires_grad=True)
+        one, two = function(x)
+        with torch.no_grad():
+            one.zero_()
+        two.sum().backward()
+        found.append(x.grad)
+    torch.testing.assert_close(found[1], found[0], rtol=0, atol=0, equal_nan=True)
+
+
 def test_a_value_that_was_overwritten_is_not_what_the_program_is_run_again_with(compiled: Any) -> None:
     def program(x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         return x.exp() * 2, x * y

@@ -77,3 +77,16 @@ def test_numbers_that_a_program_can_tell_apart():
     assert not same(0.0, -0.0)
     assert not same(1, 1.0)
     assert same(1, 1)
+
+
+def test_variables_of_operands_and_of_what_they_raise_differ():
+    count = Formula(1, source=LocalSource("count"))
+    divisor = apply("-", count, number(1))
+    raised = [Formula(None, "outcome", (number("/"), number(1), divisor)) for _ in range(2)]
+    text = Text({count.source: 0})
+    names = [text.name(formula) for formula in raised]
+    assigned = [line.partition(" = ")[0] for line in text.lines]
+    assert len(set(assigned)) == len(assigned) == 3
+    space = dict(SPACE, x0=1)
+    exec("\n".join(text.lines), space)
+    assert [space[name] for name in names] == [("ZeroDivisionError", "division by zero")] * 2

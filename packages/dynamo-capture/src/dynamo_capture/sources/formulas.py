@@ -229,15 +229,18 @@ class Text:
             text = text_of(formula.value)
         elif formula.symbol == "outcome":
             function, *operands = formula.operands
-            parts = [f"lambda *x: {_written(function.value, [f'x[{i}]' for i in range(len(operands))])}"]
-            text = f"y{len(self.lines)}"
-            self.lines.append(f"{text} = outcome({', '.join([*parts, *map(self.name, operands)])})")
+            called = f"lambda *x: {_written(function.value, [f'x[{i}]' for i in range(len(operands))])}"
+            text = self._added(f"outcome({', '.join([called, *map(self.name, operands)])})")
         else:
-            parts = [self.name(operand) for operand in formula.operands]
-            text = f"y{len(self.lines)}"
-            self.lines.append(f"{text} = {_written(formula.symbol, parts)}")
+            text = self._added(_written(formula.symbol, [self.name(operand) for operand in formula.operands]))
         self._names[id(formula)] = text
         return text
+
+    def _added(self, value: str) -> str:
+        """The new variable of a line that computes ``value``, whose text is complete: operands come before."""
+        name = f"y{len(self.lines)}"
+        self.lines.append(f"{name} = {value}")
+        return name
 
 
 def _written(symbol: str, parts: Sequence[str]) -> str:

@@ -68,7 +68,11 @@ class Library:
         if env.created != created:
             return spec  # of this call only
         if memo is not self._static:
-            if settle_sizes(spec, env):
+            try:
+                is_settled = settle_sizes(spec, env)
+            except RuleMismatchError:
+                return self._infer_without_rule(op, args, kwargs, env)
+            if is_settled:
                 spec = self._infer(op, simplified(args, env), simplified(kwargs, env), env)
             if env.has_equalities:
                 spec = simplified(spec, env)
@@ -98,7 +102,7 @@ class Library:
             spec = self._infer_without_rule(op, args, kwargs, env)
             _log.error("the rule of %s fails for arguments that it takes", op, exc_info=error)
             return spec
-        if found is NotImplemented:
+        if found is NotImplemented or _has_negative_size(found):
             return self._infer_without_rule(op, args, kwargs, env)
         if op in self.decompositions or self._kernels.asks_about(op):
             self._kernels.check(op, args, kwargs, env)
@@ -138,7 +142,7 @@ def settle_sizes(spec: ValueSpec, env: ShapeEnv) -> bool:
 
     Where the equality itself does not tell a size that it depends on (s1 = s0 + 1), those are constants too.
     Returns whether there were any; the question whether a size may be so is recorded in ``env`` where it is open. Sizes
-    from data stay as they are: they may be anything.
+    from data stay as they are: they may be anything. RuleMismatchError: one is negative for the sizes at hand.
     """
     if isinstance(spec, (list, tuple)):
         settled = [settle_sizes(part, env) for part in spec]
@@ -174,7 +178,20 @@ def _is_ordinary(size: Symbol | None, env: ShapeEnv) -> bool:
 
 
 def _is_special(size: Expr, env: ShapeEnv) -> bool:
-    return env.decide(Relation("==", size, 0)) or env.decide(Relation("==", size, 1))
+    if not env.decide(Relation("<=", size, 1)):
+        return False
+    if env.decide(Relation("==", size, 0)) or env.decide(Relation("==", size, 1)):
+        return True
+    raise RuleMismatchError("a size is negative")
+
+
+def _has_negative_size(spec: ValueSpec) -> bool:
+    """Whether a rule took arguments that the operator refuses: a length, or a difference of sizes, below 0."""
+    return any(
+        type(size) is int and size < 0
+        for part in (spec if isinstance(spec, (list, tuple)) else (spec,))
+        for size in (part.sizes if isinstance(part, TensorSpec) else ())
+    )
 
 
 def simplified(value: Any, env: ShapeEnv) -> Any:

@@ -20,7 +20,7 @@ from aot_autograd.runtime.double_backward.unseen import run_unseen
 from aot_autograd.runtime.gradients.between_results import possible
 from aot_autograd.runtime.gradients.incoming_gradients import are_plain, dense, resolved, tangent_reader
 from aot_autograd.runtime.gradients.saved_values import Choice, Collector
-from aot_autograd.runtime.saved import RELEASED, WRITTEN, owned
+from aot_autograd.runtime.saved import RELEASED, owned
 from fx_interface.backend import CompiledGraph
 from fx_interface.errors import refuses_layout
 from fx_interface.torch_internals.dispatch_mode import operators_are_watched, without_dispatch_modes
@@ -139,8 +139,6 @@ class Backward:
         kept = {slot: saved[slot] for slot in repetition.slots}
         try:
             gradients = self._compiled(ctx, saved, grads, last, complete)
-            if not complete and getattr(ctx, "overwritten", None) and _has_nan(gradients):
-                raise RuntimeError(WRITTEN)  # zeros times what was overwritten
         except ValueError as error:
             if not refuses_layout(error):
                 raise

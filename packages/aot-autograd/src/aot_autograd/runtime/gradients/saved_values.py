@@ -71,7 +71,7 @@ class Collector:
     there is nothing left that they could read without being refused, or the node itself is gone. A backward is refused
     where it comes to a region of eager's graph in which an earlier one has let go. One that comes to none, after all
     others, reads nothing, and is computed with other values in the place of those that are gone. What was overwritten
-    is refused where one of the results needs it, as eager does.
+    is refused where one of the results needs it, as eager does, and others stand in its place where none does.
     """
 
     def __init__(self, plan: JointPlan, backward_plan: BackwardPlan, positions: Sequence[int]) -> None:
@@ -171,10 +171,11 @@ class Collector:
             if ctx.kept is not None:
                 ctx.kept.clear()
         if saved is not None:
-            return list(saved), may_give_away, True
+            others = dict(zip(overwritten, self._others(ctx, overwritten), strict=True))
+            return [others.get(slot, value) for slot, value in enumerate(saved)], may_give_away, True
         if reads:
             raise RuntimeError(RELEASED)
-        return self._others(ctx), False, False
+        return self._others(ctx, range(len(self._backward_plan.saved))), False, False
 
     def _is_read_after(self, freed: int) -> bool:
         """Whether a backward that is not refused, where all ``freed`` regions have let go, reads a saved value."""
@@ -209,12 +210,12 @@ class Collector:
                 raise error
         return saved, overwritten
 
-    def _others(self, ctx: Any) -> list[Any]:
+    def _others(self, ctx: Any, slots: Iterable[int]) -> list[Any]:
         """Values in the place of those that are gone. Ones, as few derivatives are infinite there: what is computed
         with them is multiplied by gradients that are zero."""
         sizes = ctx.sizes if self._plan.symbols or self._plan.born else ()
         known = known_sizes(self._plan, sizes)
-        made = [new_tensor(spec, known) for spec in self._backward_plan.saved_specs]
+        made = [new_tensor(self._backward_plan.saved_specs[slot], known) for slot in slots]
         return [one.fill_(one.is_floating_point() or one.is_complex()) for one in made]
 
 
