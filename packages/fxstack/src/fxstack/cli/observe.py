@@ -83,8 +83,9 @@ def _more(options: str, script: str, arguments: Sequence[str]) -> str:
     return f"more: fxstack explain {words}  (as text)\n      fxstack report --fresh {words}  (as a page)"
 
 
-@click.command(context_settings=_RUNS, short_help="Run SCRIPT; print graphs, breaks, guards.")
+@click.command(context_settings=_RUNS, short_help="Run SCRIPT; print breaks, graphs, guards.")
 @_script
+@click.option("--guards", is_flag=True, help="print each guard, and not only how many there are")
 @click.option(
     "-o",
     "--output",
@@ -98,10 +99,11 @@ def explain(
     module: bool,
     fresh: bool,
     times: bool,
+    guards: bool,
     output: Path | None,
     as_json: bool,
 ) -> Callable[[], int]:
-    """Run SCRIPT, then print each captured graph, graph break, guard, and reason for compiling again.
+    """Run SCRIPT, then print the summary, and frame by frame each graph, graph break, and reason for compiling again.
 
     Exit status: the script's.
     """
@@ -109,7 +111,7 @@ def explain(
     def act() -> int:
         status, record = _observed(script, arguments, module, fresh, times)
         data = record.data()
-        text = json.dumps(data) if as_json else explanation(data)
+        text = json.dumps(data) if as_json else explanation(data, guards=guards)
         if output is None:
             click.echo(text)
         else:

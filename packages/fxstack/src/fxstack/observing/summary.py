@@ -120,17 +120,14 @@ def rate_of(step: Data, copy_bandwidth: float | None) -> float | None:
     return float(step["bytes"] / (step["least"] * 1e-6) / copy_bandwidth)
 
 
-def explanation(data: Data) -> str:
-    """Everything, frame by frame: graphs, breaks, guards, and why code was compiled again."""
-    return "\n\n".join([*map("\n".join, map(list, _frames(data))), summary(data)])
+def explanation(data: Data, *, guards: bool = False) -> str:
+    """The summary, then everything frame by frame: graphs, breaks, why code was compiled again, and each of the
+    ``guards`` if asked for."""
+    frames = (_frame(number, frame, data, guards) for number, frame in enumerate(data["frames"]))
+    return "\n\n".join([summary(data), *map("\n".join, map(list, frames))])
 
 
-def _frames(data: Data) -> Iterator[Iterator[str]]:
-    for number, frame in enumerate(data["frames"]):
-        yield _frame(number, frame, data)
-
-
-def _frame(number: int, frame: Data, data: Data) -> Iterator[str]:
+def _frame(number: int, frame: Data, data: Data, all_guards: bool) -> Iterator[str]:
     def own(name: str) -> list[Any]:
         return [entry for entry in data[name] if entry["frame"] == frame["frame"]]
 
@@ -148,6 +145,8 @@ def _frame(number: int, frame: Data, data: Data) -> Iterator[str]:
         yield f"runs uncompiled: {entry['reason']}"
     for guards in own("guards"):
         yield f"{_count(guards['count'], 'guard')}, checked in {guards['nanoseconds'] / 1e3:.1f} us"
+        if not all_guards:
+            continue
         for root in guards["roots"]:
             yield from _guard_lines(root, "  ")
         yield from (f"  {text}" for text, _ in guards["relations"])
