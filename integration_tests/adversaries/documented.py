@@ -12,7 +12,7 @@ import functools
 import importlib
 import inspect
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from random import Random
 from types import ModuleType
 from typing import Any
@@ -38,9 +38,11 @@ LEFT_OUT = (
     "data_ptr", "new_empty", "empty_like", "empty_strided", "EmptyStorage", "from_file", "UntypedStorage", "is_warn",
     "seed()", "initial_seed", "dtype.to_real", "_dynamo", "library", "get_default_dtype", "fork_rng", "emit",
     "detect_anomaly", "...", "resize_", "set_flush_denormal", "__config__", "deprecated",
+    "memory_budget", "linearize",
 )  # fmt: skip
-"""Other devices and packages, files, processes, what is set for the whole process, memory that nobody has written, and
-lines that are left to the reader."""
+"""Other devices and packages, files, processes, what is set for the whole process, memory that nobody has written,
+lines that are left to the reader, what eager refuses since it is for compiled code, and warnings of torch's tracer
+(docs/soundness.md)."""
 
 
 def _owners() -> Iterator[tuple[str, Any]]:
@@ -116,8 +118,18 @@ with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings(action="
 
 def draw(random: Random) -> str:
     """The text of one program: a docstring's examples, or two's."""
+    return _program(random.sample(documented(), random.choice((1, 1, 2))))
+
+
+@functools.cache
+def listed() -> list[str]:
+    """The texts of all programs that have one docstring."""
+    return [_program([example]) for example in documented()]
+
+
+def _program(examples: Iterable[tuple[str, tuple[str, ...]]]) -> str:
     lines = [HEAD, "def program():", "    out = []"]
-    for name, statements in random.sample(documented(), random.choice((1, 1, 2))):
+    for name, statements in examples:
         lines.append(f"    # {name}")
         for statement in statements:
             lines += ["    try:", textwrap.indent(statement, "        ")]
@@ -133,4 +145,4 @@ COMPARING = Comparing(
 )
 
 if __name__ == "__main__":
-    main(draw, COMPARING)
+    main(draw, COMPARING, listed=listed)

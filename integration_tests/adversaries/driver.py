@@ -17,6 +17,7 @@ was running) and exits with 1 if an outcome differs.
 
     python integration_tests/adversaries/statements.py 2000 --seed 1 --jobs 2 --backend eager
     python integration_tests/adversaries/statements.py --only 17 --seed 1 --shrink
+    python integration_tests/adversaries/documented.py 1000 --seed all
     python integration_tests/adversaries/accuracy.py 500 --backend inductor --device cuda
 """
 
@@ -61,8 +62,14 @@ Compare = Callable[[str, str, str], list[str]]
 """Runs a program's text, under a name, by a backend: what is wrong with the outcome."""
 
 
-def main(draw: Draw, comparing: Comparing | None = None, compare: Compare | None = None) -> None:
-    """The command line of an adversary; ``compare`` judges by other means than equal outcomes."""
+def main(
+    draw: Draw,
+    comparing: Comparing | None = None,
+    compare: Compare | None = None,
+    listed: Callable[[], Sequence[str]] | None = None,
+) -> None:
+    """The command line of an adversary; ``compare`` judges by other means than equal outcomes. ``listed`` gives the
+    programs of a class that has a last one: ``--seed all`` runs the first ``count`` of them and draws none."""
     judge = compare or partial(equal_outcomes, comparing=comparing or Comparing.exactly())
     parser = argparse.ArgumentParser()
     parser.add_argument("count", nargs="?", type=int, default=200)
@@ -78,12 +85,20 @@ def main(draw: Draw, comparing: Comparing | None = None, compare: Compare | None
     parser.add_argument("--show", action="store_true", help="print each program before it runs")
     options = parser.parse_args()
     _fill_new_memory()
+    program = partial(_drawn, draw, options.seed)
+    if listed is not None and options.seed == "all":
+        program = listed().__getitem__
+        options.count = min(options.count, len(listed()))
     numbers = _numbers(options)
     if numbers is not None:
-        failed = _run_here(draw, judge, numbers, options)
+        failed = _run_here(program, judge, numbers, options)
     else:
         failed = _run_batches(options)
     sys.exit(1 if failed else 0)
+
+
+def _drawn(draw: Draw, seed: str, number: int) -> str:
+    return draw(Random(f"{seed} {number}"))
 
 
 def _fill_new_memory() -> None:
@@ -106,7 +121,9 @@ def _numbers(options: argparse.Namespace) -> Sequence[int] | None:
     return None
 
 
-def _run_here(draw: Draw, judge: Compare, numbers: Sequence[int], options: argparse.Namespace) -> int:
+def _run_here(
+    program: Callable[[int], str], judge: Compare, numbers: Sequence[int], options: argparse.Namespace
+) -> int:
     import torch
 
     failed = 0
@@ -114,7 +131,7 @@ def _run_here(draw: Draw, judge: Compare, numbers: Sequence[int], options: argpa
     if options.device != "cpu":
         torch.set_default_device(options.device)
     for number in numbers:
-        source = draw(Random(f"{options.seed} {number}"))
+        source = program(number)
         if options.show:
             print(f"# program {number}\n{source}", flush=True)
         else:

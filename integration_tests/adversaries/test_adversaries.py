@@ -33,6 +33,7 @@ RUNS: tuple[tuple[str, int, str], ...] = (
     ("second_backwards", 500, "aot_eager"),
     ("second_backwards", 10, "inductor"),
     ("documented", 40, "eager"),
+    ("own_code", 200, "eager"),
     ("training", 60, "eager"),
     ("training", 60, "aot_eager"),
 )

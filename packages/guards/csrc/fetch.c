@@ -233,6 +233,17 @@ static void reclassify_dict(Node *node, PyTypeObject *type) {
     Py_XSETREF(node->type, (PyTypeObject *)Py_NewRef(type));
 }
 
+/* `obj.__dict__` as C keeps it, below a `__getattribute__` and what the class makes of the name. */
+PyObject *own_dict(PyObject *obj) {
+    if (intern_names() < 0) return NULL;
+    PyObject *found = _PyType_Lookup(Py_TYPE(obj), name_dict);
+    if (found == NULL || Py_IS_TYPE(found, &PyGetSetDescr_Type) || Py_IS_TYPE(found, &PyMemberDescr_Type))
+        return PyObject_GenericGetAttr(obj, name_dict);
+    if (!PyType_Check(obj)) return PyObject_GenericGetDict(obj, NULL);
+    PyObject *of_classes = _PyType_Lookup(&PyType_Type, name_dict);
+    return Py_TYPE(of_classes)->tp_descr_get(of_classes, obj, (PyObject *)Py_TYPE(obj));
+}
+
 static PyObject *instance_dict_of(Node *node, PyObject *obj) {
     if (PyModule_CheckExact(obj)) return Py_NewRef(PyModule_GetDict(obj));
     if (!same_type(node, obj)) reclassify_dict(node, Py_TYPE(obj));
@@ -240,7 +251,7 @@ static PyObject *instance_dict_of(Node *node, PyObject *obj) {
         PyObject *dict = instance_dict(obj);
         if (dict != NULL) return dict;
     }
-    return intern_names() < 0 ? NULL : PyObject_GenericGetAttr(obj, name_dict); /* past a __getattribute__ */
+    return own_dict(obj);
 }
 
 static PyObject *sequence_item(PyObject *const *items, Py_ssize_t size, Py_ssize_t index) {

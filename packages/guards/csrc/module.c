@@ -110,6 +110,11 @@ static PyObject *candidates(PyObject *module, PyObject *const *args, Py_ssize_t 
     return found;
 }
 
+static PyObject *instance_dict_below(PyObject *module, PyObject *obj) {
+    (void)module;
+    return own_dict(obj);
+}
+
 static PyMethodDef methods[] = {
     {"set_tensor_layout", set_tensor_layout, METH_O, "Offsets of tensor metadata, or None: off."},
     {"tensor_metadata", tensor_metadata, METH_O, "A tensor's metadata as read natively."},
@@ -123,6 +128,8 @@ static PyMethodDef methods[] = {
     {"constants_equal", (PyCFunction)(void (*)(void))same_constant, METH_FASTCALL, "fx_guards.kinds.constants, natively."},
     {"candidates", (PyCFunction)(void (*)(void))candidates, METH_FASTCALL,
      "candidates(evaluators, function, *slots): which may hold, by the fact that tells most apart; None: none does."},
+    {"instance_dict", instance_dict_below, METH_O, "An object's own dictionary, whatever its class makes of __dict__."},
+    {"is_instance", (PyCFunction)(void (*)(void))is_instance, METH_FASTCALL, "isinstance() that asks classes, not objects."},
     {NULL, NULL, 0, NULL},
 };
 
@@ -147,7 +154,8 @@ static struct PyModuleDef definition = {
 };
 
 PyMODINIT_FUNC PyInit__native(void) {
-    if (PyType_Ready(&Evaluator_Type) < 0 || PyType_Ready(&Fetcher_Type) < 0) return NULL;
+    if (PyType_Ready(&Evaluator_Type) < 0 || PyType_Ready(&Fetcher_Type) < 0 || class_check_ready() < 0)
+        return NULL;
     PyObject *module = PyModule_Create(&definition);
     if (module == NULL) return NULL;
     if (PyModule_AddType(module, &Evaluator_Type) < 0 || PyModule_AddType(module, &Fetcher_Type) < 0 ||

@@ -248,6 +248,13 @@ extern PyTypeObject Evaluator_Type, Fetcher_Type;
 int evaluator_check_frame(void *evaluator, PyObject **fastlocals, Py_ssize_t nlocals, PyObject *func);
 Node *evaluator_roots(PyObject *evaluator, Py_ssize_t *n);
 
+/* fetch.c */
+PyObject *own_dict(PyObject *obj);
+
+/* class_check.c */
+int class_check_ready(void);
+PyObject *is_instance(PyObject *module, PyObject *const *args, Py_ssize_t nargs);
+
 /* index.c: see guards_api.h */
 typedef struct GuardIndex GuardIndex;
 GuardIndex *index_build(PyObject *const *evaluators, int n);

@@ -13,6 +13,8 @@ import numpy
 import torch
 from torch import nn
 
+from dynamo_capture import optimize
+
 X = torch.arange(6.0).reshape(2, 3) + 1
 
 
@@ -373,3 +375,38 @@ def test_the_variable_of_a_comprehension_is_unbound_behind_a_break_in_it(same):
         return t
 
     same(program, (torch.ones(2, 3), torch.arange(3)), (torch.ones(2, 3), torch.arange(4)))
+
+
+def test_the_dtype_that_a_gradient_is_to_have():
+    def f(x):
+        before = x.grad_dtype
+        x.grad_dtype = None
+        return x * 2, before, x.grad_dtype
+
+    captured = optimize(lambda graph, inputs: graph.forward)(f)
+    for _ in range(2):
+        (_, *expected), (_, *actual) = (run(torch.ones(2, requires_grad=True)) for run in (f, captured))
+        assert actual == expected
+
+
+def test_a_tuple_of_a_constant_tuple_is_that_tuple():
+    def f(x):
+        sizes = (3, 5)
+        return x + 1, tuple(sizes) is sizes, tuple(sizes), sizes
+
+    _, same, one, two = optimize(lambda graph, inputs: graph.forward)(f)(torch.ones(2))
+    assert same
+    assert one is two
+
+
+def test_what_an_operator_refuses_of_made_up_content():
+    """``spdiags`` refuses equal offsets, of which a trial run has made all."""
+
+    def f(x):
+        try:
+            return torch.sparse.spdiags(x, torch.tensor([0, -1, -2]), (3, 3)).to_dense()
+        except RuntimeError:
+            return x
+
+    x = torch.arange(9.0).reshape(3, 3)
+    assert torch.equal(optimize(lambda graph, inputs: graph.forward)(f)(x), f(x))

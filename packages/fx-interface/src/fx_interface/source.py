@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Any, ClassVar
 
+from fx_interface.python_runtime.instance_dicts import instance_dict
 from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.torch_internals.tensor_extents import size_of, stride_of
 
@@ -155,7 +156,7 @@ class InstanceDictSource(DerivedSource):
     """``parent.__dict__``: the instance dictionary itself, without descriptors or ``__getattr__``."""
 
     def step(self, value: Any) -> Any:
-        return object.__getattribute__(value, "__dict__")  # past what the class makes of reading attributes
+        return instance_dict(value)
 
     @property
     def expression(self) -> str:

@@ -19,15 +19,15 @@ import torch
 import fx_interface
 from fx_interface import graph
 from fx_interface.python_runtime import own_builtins
-from fx_interface.python_runtime.own_builtins import OWN_BUILTINS, replaced
+from fx_interface.python_runtime.own_builtins import replaced
 from fx_interface.symbols import symbol
 from fx_interface.tensor_spec import SymSpec
 
 
 def test_functions_and_methods_of_the_stack_have_builtins_of_their_own() -> None:
-    assert graph.outputs.__builtins__ is OWN_BUILTINS
-    assert fx_interface.GraphBuilder.input.__builtins__ is OWN_BUILTINS
-    assert own_builtins.replaced.__builtins__ is not OWN_BUILTINS  # the one module that is there before
+    assert graph.outputs.__builtins__ is own_builtins._BUILTINS_OF_STACK
+    assert fx_interface.GraphBuilder.input.__builtins__ is own_builtins._BUILTINS_OF_STACK
+    assert own_builtins.replaced.__builtins__ is vars(builtins)  # the one module that is there before
 
 
 def test_a_replaced_builtin_is_named_and_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,7 +81,7 @@ def _loaded(package: Path, text: str, older: int = 0) -> Any:
 
 def test_a_module_is_loaded_from_its_bytecode_and_from_no_other(package: Path) -> None:
     first = _loaded(package, "value = 1\n")
-    assert (first.value, first.__builtins__) == (1, OWN_BUILTINS)
+    assert (first.value, first.__builtins__) == (1, own_builtins._BUILTINS_OF_STACK)
     bytecode = Path(first.__cached__)
     assert first.__cached__ == cache_from_source(first.__file__)
     kept = bytecode.read_bytes()

@@ -6,6 +6,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 import fx_interface  # noqa: F401  (first: modules that follow get builtins of their own)
+from fx_guards import _native
+from fx_guards._native import instance_dict
 from fx_guards.build import SKIPS_BY_DICT_VERSION, build, build_fetcher
 from fx_guards.errors import GuardError
 from fx_guards.explain import Failure, failures, first_failure
@@ -35,6 +37,9 @@ from fx_guards.kinds.values import EqualsConstant, IsObject, Truthiness, TypeIs
 from fx_guards.reference import ReferenceEvaluator, ReferenceFetcher
 from fx_guards.root_sources import NAMESPACE, KnownObjectSource, NamespaceSource, known_object
 from fx_guards.tree import GuardSet
+from fx_interface.python_runtime.own_builtins import use_isinstance
+
+use_isinstance(_native.is_instance)
 
 if TYPE_CHECKING:
     from fx_guards.kinds.state import GlobalState, global_state
@@ -91,6 +96,7 @@ __all__ = [
     "failures",
     "first_failure",
     "function_state",
+    "instance_dict",
     "global_state",
     "guard_kind",
     "is_closed_default",

@@ -150,7 +150,7 @@ def _is_immutable(value: Any) -> bool:
 
 
 def _type_is(guard: values.TypeIs) -> _Lowered:
-    lasts = guard.expected in _IMMUTABLE or guard.expected is tuple
+    lasts = any(guard.expected is kind for kind in (*_IMMUTABLE, tuple))
     return "type_is", WITH_VALUE if lasts else NEVER, guard.expected, 0
 
 

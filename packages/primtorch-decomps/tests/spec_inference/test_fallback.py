@@ -139,6 +139,13 @@ def test_content_that_a_trial_makes_up_is_refused() -> None:
         )
 
 
+def test_what_is_refused_of_equal_numbers_is_tried_with_different_ones() -> None:
+    """Zeros and ones name one diagonal twice."""
+    args = (spec_of(torch.zeros(3, 3)), spec_of(torch.zeros(3, dtype=torch.int64)), [3, 3])
+    with pytest.raises(UnsupportedProgramError, match="DEC104"):
+        run_for_spec(ATEN._spdiags.default, args, {}, ENV)
+
+
 def test_what_an_operator_that_is_not_known_refuses_of_stand_ins() -> None:
     handle = spec_of(torch.ones(()))
     with pytest.raises(UnsupportedProgramError, match="DEC108"):

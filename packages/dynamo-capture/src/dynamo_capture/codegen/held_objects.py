@@ -17,7 +17,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 import torch
 
-from dynamo_capture.foundation.class_members import has_weak_references
+from dynamo_capture.foundation.class_members import has_weak_references, is_one_of
 from dynamo_capture.frames.frame import Frame
 from dynamo_capture.frames.generator_values import GeneratorValue
 from dynamo_capture.frames.steps import prepare
@@ -84,9 +84,10 @@ def _is_held(value: Value, given: Collection[Value], depth: int = 0) -> bool:
         return not value.ends_by_itself
     if not isinstance(value, _OBJECTS):
         return False
-    kind, source = value.python_type(), value.source
+    kind = type(value.real) if isinstance(value, OpaqueValue) else value.python_type()
+    source = value.source
     if is_frame_local(source):
-        return _may_be_watched(kind) or kind in _CONTAINERS
+        return _may_be_watched(kind) or is_one_of(kind, _CONTAINERS)
     if any(value is other for other in given):
         return _may_be_watched(kind)
     return (

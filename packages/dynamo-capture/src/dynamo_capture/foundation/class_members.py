@@ -4,13 +4,26 @@ their own, which Python does not look at when it looks for a special method of a
 
 from __future__ import annotations
 
+import abc
+import enum
+import sys
 import types
+from collections.abc import Iterable
 from typing import Any
+
+import torch
 
 _ABSENT: Any = object()
 _bases: Any = type.__dict__["__mro__"].__get__
 _names: Any = type.__dict__["__dict__"].__get__
 _weak_offset: Any = type.__dict__["__weakrefoffset__"].__get__
+flags_of: Any = type.__dict__["__flags__"].__get__
+CLASS_OF_OBJECTS: Any = object.__dict__["__class__"]
+_module_of: Any = type.__dict__["__module__"].__get__
+name_of: Any = type.__dict__["__qualname__"].__get__
+_HEAP_TYPE = 1 << 9
+_IMMUTABLE_TYPE = 1 << 8
+LIBRARIES = frozenset({"torch", *sys.stdlib_module_names})
 
 
 def has_member(cls: type, name: str) -> bool:
@@ -32,6 +45,78 @@ def has_weak_references(cls: type) -> bool:
     return bool(_weak_offset(cls))
 
 
+def is_one_of(cls: type, classes: Iterable[type]) -> bool:
+    """Whether a class is among others, by identity: ``in`` asks its metaclass's ``__eq__``."""
+    return any(cls is kind for kind in classes)
+
+
 def runs_program(cls: type) -> bool:
     """Whether any read of an instance's attribute, even of ``__class__``, runs a ``__getattribute__`` in Python."""
-    return isinstance(member(cls, "__getattribute__"), types.FunctionType)
+    found = member(cls, "__getattribute__")
+    return type(found) is not types.WrapperDescriptorType
+
+
+_OF_LIBRARIES = frozenset({type, abc.ABCMeta, enum.EnumMeta, type(torch.Tensor), type(torch.nn.Parameter)})
+"""Metaclasses of which no member runs code of the program."""
+_COMPARED = ("__getattribute__", "__eq__", "__hash__")
+
+
+def runs_program_when_known(cls: type) -> bool:
+    """Whether an instance, a class or a module say, cannot be taken for what it is without running code of the program:
+    whoever looks it up in a table, compares it or reads what C keeps in it (``__mro__``, ``__flags__``, ``__dict__``)
+    asks its class."""
+    if type(cls) is type and cls in _OF_LIBRARIES:
+        return False
+    bases = _bases(cls)
+    facts = {
+        name
+        for base in bases
+        if not is_heap_type(base)
+        for name, found in _names(base).items()
+        if type(found) in _KEPT_IN_C
+    }
+    return any(_is_of_program(bases, name) for name in (*_COMPARED, *facts))
+
+
+_KEPT_IN_C = (types.GetSetDescriptorType, types.MemberDescriptorType)
+
+
+def _is_of_program(bases: tuple[type, ...], name: str) -> bool:
+    """Whether the first class that has a name is the program's, and what it has is code."""
+    base = next(base for base in bases if name in _names(base))
+    found = _names(base)[name]
+    if (
+        type(found) in (types.WrapperDescriptorType, *_KEPT_IN_C)
+        or not is_heap_type(base)
+        or is_of_library(base)
+    ):
+        return False
+    return name in _COMPARED or has_member(type(found), "__get__")
+
+
+def module_of(cls: type) -> str:
+    """The name of a class's module; empty where the class has something else under ``__module__``."""
+    found = _module_of(cls)
+    return found if type(found) is str else ""
+
+
+def is_of_library(cls: type) -> bool:
+    """Whether a class is torch's or Python's own."""
+    return module_of(cls).partition(".")[0] in LIBRARIES
+
+
+def class_of_program_answers(value: Any) -> bool:
+    """Whether the class of a value cannot be asked for anything without running code of the program."""
+    meta = type(type(value))
+    return meta is not type and runs_program_when_known(meta)
+
+
+def is_heap_type(cls: type) -> bool:
+    """Whether a class was made by a ``class`` statement, or as if by one."""
+    return bool(flags_of(cls) & _HEAP_TYPE)
+
+
+def is_immutable(cls: type) -> bool:
+    """Whether Python forbids to change the class."""
+    flags = flags_of(cls)
+    return not flags & _HEAP_TYPE or bool(flags & _IMMUTABLE_TYPE)

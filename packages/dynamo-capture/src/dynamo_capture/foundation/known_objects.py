@@ -9,7 +9,6 @@ import inspect
 import logging
 import operator
 import re
-import sys
 import types
 import typing
 from collections import OrderedDict
@@ -20,7 +19,12 @@ import torch
 
 from dynamo_capture._eval_frame import RegionFunction
 from dynamo_capture.foundation import numpy_types
-from dynamo_capture.foundation.class_members import runs_program
+from dynamo_capture.foundation.class_members import (
+    LIBRARIES,
+    class_of_program_answers,
+    is_immutable,
+    runs_program_when_known,
+)
 from dynamo_capture.foundation.libraries.distributed_tensors import is_placement
 
 PLAIN = (int, float, bool, str, bytes, complex, type(None), type(Ellipsis), type(NotImplemented))
@@ -67,9 +71,6 @@ BY_IDENTITY = (
     operator.methodcaller,
     RegionFunction,
 )
-_HEAP_TYPE = 1 << 9
-_IMMUTABLE_TYPE = 1 << 8
-LIBRARIES = frozenset({"torch", *sys.stdlib_module_names})
 BUILTIN_METHODS = (types.BuiltinFunctionType, types.MethodWrapperType)
 KINDS_BY_IDENTITY = (type, enum.Enum, logging.Logger, types.ModuleType, torch._ops.HigherOrderOperator)
 """As BY_IDENTITY, with their subclasses."""
@@ -92,20 +93,17 @@ _ready_classes()
 def is_known(value: Any) -> bool:
     """Whether an object is a constant for the translator: immutable, or one whose identity is its meaning."""
     kind = type(value)
+    if class_of_program_answers(value):
+        return False
     if kind in _KNOWN:
         return True
     if issubclass(kind, KINDS_BY_IDENTITY):  # ``isinstance`` would ask the object for its ``__class__``
-        return not runs_program(kind)
+        return not runs_program_when_known(kind)
     if issubclass(kind, numpy_types.CONSTANTS):
         return numpy_types.is_constant(value)
     if kind is tuple or kind is frozenset:
         return all(map(is_known, value))
     return is_member_of_c(value) or is_placement(kind)
-
-
-def is_immutable(cls: type) -> bool:
-    """Whether Python forbids to change the class."""
-    return not cls.__flags__ & _HEAP_TYPE or bool(cls.__flags__ & _IMMUTABLE_TYPE)
 
 
 def may_change_class(value: Any) -> bool:

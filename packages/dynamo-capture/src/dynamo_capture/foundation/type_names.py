@@ -9,6 +9,8 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+from dynamo_capture.foundation.class_members import module_of
+
 _OFFSET = object.__basicsize__ + ctypes.sizeof(ctypes.c_ssize_t)
 """Of ``tp_name`` in a class: what every object begins with and the size of variable objects come before it."""
 _POINTER = ctypes.sizeof(ctypes.c_void_p)
@@ -30,8 +32,8 @@ def message_name(cls: type) -> str:
 
 def full_name(cls: type) -> str:
     """The name with its module's, where that is not ``builtins`` or ``__main__``."""
-    module = cls.__module__
-    is_plain = not isinstance(module, str) or module in ("builtins", "__main__")
+    module = module_of(cls)
+    is_plain = module in ("", "builtins", "__main__")
     return cls.__qualname__ if is_plain else f"{module}.{cls.__qualname__}"
 
 

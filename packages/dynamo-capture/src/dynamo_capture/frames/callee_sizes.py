@@ -16,6 +16,7 @@ from types import CodeType, FrameType
 
 import torch
 
+from dynamo_capture.foundation.class_members import is_one_of
 from dynamo_capture.frames.frame import Frame
 from dynamo_capture.frames.resume_symbols import is_unread
 from dynamo_capture.session.session import Session
@@ -43,7 +44,7 @@ def _sizes(tx: Context, value: Value) -> Iterator[int]:
         case TensorValue():
             sizes = [size for size in value.meta.spec.sizes if isinstance(size, Expr)]
             yield from (tx.env.hint(size) for size in sizes if not tx.env.is_from_data(size))
-        case Lazy(source=source, real=real) if source is not None and type(real) in _PLAIN:
+        case Lazy(source=source, real=real) if source is not None and is_one_of(type(real), _PLAIN):
             known, own = tx.policy.varying(source), _own_sizes(real)
             if isinstance(known, Form) and len(known.sizes) == len(own):
                 yield from (size for size, seen in zip(own, known.sizes, strict=True) if seen is None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from fx_guards import GuardRecord, guard_kind
+from fx_interface.python_runtime.own_builtins import PROGRAMS_ISINSTANCE
 from fx_interface.python_runtime.quick_dataclasses import dataclass
 
 
@@ -34,7 +35,7 @@ class InstanceIs(GuardRecord):
     answer: bool
 
     def holds(self, value: Any) -> bool:
-        return isinstance(value, self.wanted) is self.answer
+        return PROGRAMS_ISINSTANCE(value, self.wanted) is self.answer
 
     def explain(self, value: Any) -> str:
         return f"expected isinstance() of a {type(value).__name__} and {self.wanted!r} to be {self.answer}"

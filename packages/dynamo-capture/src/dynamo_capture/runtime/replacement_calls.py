@@ -15,8 +15,9 @@ from typing import Any
 
 import torch
 
+import fx_guards
 from dynamo_capture import _eval_frame
-from dynamo_capture.foundation.known_objects import is_immutable
+from dynamo_capture.foundation.class_members import is_immutable
 from dynamo_capture.hook.frame_hook import RegionFunction, region
 from dynamo_capture.runtime.tracebacks import set_traceback
 from fx_interface.execution.undo import has_left_something
@@ -84,10 +85,10 @@ def with_attributes(made: Any, attributes: Mapping[str, Any]) -> Any:
 
 
 def instance_dict(owner: Any) -> Any:
-    """``owner.__dict__``, past a ``__getattribute__`` of the class; None if there is none. That of this thread, of an
+    """``owner.__dict__``, past what the class makes of it; None if there is none. That of this thread, of an
     object that has one for each."""
     try:
-        return object.__getattribute__(owner, "__dict__")
+        return fx_guards.instance_dict(owner)
     except AttributeError:
         return owner.__dict__ if type(owner) is threading.local else None
 

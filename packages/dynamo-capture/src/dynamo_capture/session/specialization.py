@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import torch
 
 from dynamo_capture.foundation.errors import CapturedAnew
+from dynamo_capture.foundation.libraries.parameters import is_parameter
 from dynamo_capture.foundation.part_options import part_option
 from dynamo_capture.graph.graph_builder import GraphOutput
 from dynamo_capture.runtime.replacement_calls import instance_dict
@@ -261,7 +262,7 @@ class Policy:
     ) -> tuple[tuple[IntLike, ...], tuple[IntLike, ...], tuple[Collection[int], Collection[int]]]:
         """Sizes and strides of an input, and which dimensions' sizes and strides are left open in its guard."""
         shape, stride = tuple(torch.Tensor.size(real)), tuple(torch.Tensor.stride(real))
-        if isinstance(real, torch.nn.Parameter) and self._fixes_parameters:
+        if is_parameter(real) and self._fixes_parameters:
             return shape, stride, ((), ())
         if self.is_decisive(source) and self.is_settled(real, source):
             self._history.record_sizes(source.expression, shape)

@@ -8,6 +8,7 @@ from typing import Any
 
 from dynamo_capture.foundation.break_kinds import DEFINITION_CHANGED, HOOKED_TENSOR
 from dynamo_capture.foundation.errors import GraphBreak
+from dynamo_capture.runtime.replacement_calls import instance_dict
 from dynamo_capture.side_effects.attribute_dicts import AttributeDicts
 from dynamo_capture.values.base import Value
 from dynamo_capture.values.constant import Const
@@ -197,9 +198,6 @@ def _leaves_as_it_was(entry: tuple[Any, ...]) -> bool:
             value = owner.attrs.get(name)
             if not isinstance(value, Const):
                 return False
-            try:
-                held = object.__getattribute__(real, "__dict__")
-            except AttributeError:
-                return False
+            held = instance_dict(real)
             return type(held) is dict and name in held and held[name] is value.value
     return False

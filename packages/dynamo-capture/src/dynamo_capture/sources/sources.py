@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+import fx_guards
 from dynamo_capture.foundation.per_class import once_per_class
 from dynamo_capture.hook.frame_hook import RegionFunction
 from dynamo_capture.runtime.iterator_lookahead import look_ahead, owner_of
@@ -271,6 +272,20 @@ class TensorAttributeSource(DerivedSource):
     def step(self, value: Any) -> Any:
         with torch._C.DisableTorchFunction():
             return getattr(torch.Tensor, self.name).__get__(value)
+
+
+@dataclass(frozen=True, slots=True)
+class ClassMemberSource(DerivedSource):
+    """What a class has under a name, in itself or in a base; its metaclass, which may have the name, is not asked."""
+
+    form = "{0.parent}.{0.name}"
+    name: str
+
+    def step(self, value: Any) -> Any:
+        found = fx_guards.class_lookup(value, self.name)
+        if found is fx_guards.ABSENT:
+            raise AttributeError(self.name)
+        return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from dynamo_capture.foundation.break_kinds import (
     OBJECT_OPERATION,
     UNKNOWN_ARGUMENT,
 )
-from dynamo_capture.foundation.class_members import has_member, member
+from dynamo_capture.foundation.class_members import has_member, member, module_of, name_of
 from dynamo_capture.foundation.errors import GraphBreak, NotConstant
 from dynamo_capture.foundation.type_names import has_sequence_slots, message_name
 from fx_interface.source import Source
@@ -270,7 +270,7 @@ class Value:
     def _fixed_attribute(self, tx: Context, name: str, what: str, refused: str) -> Exception:
         """AttributeError where instances of the class have no attributes of their own; else a graph break."""
         cls = self.python_type()
-        if cls.__module__ == "builtins" and cls.__dictoffset__ == 0:
+        if module_of(cls) == "builtins" and cls.__dictoffset__ == 0:
             found = next((base.__dict__[name] for base in cls.__mro__ if name in base.__dict__), None)
             if isinstance(found, types.MemberDescriptorType):
                 return tx.raises(AttributeError, "readonly attribute")
@@ -287,7 +287,7 @@ class Value:
     def describe(self) -> str:
         """A few words for messages."""
         try:
-            name = self.python_type().__qualname__
+            name = name_of(self.python_type())
         except NotImplementedError:
             name = type(self).__name__
         source = getattr(self, "source", None)

@@ -6,6 +6,7 @@ import weakref
 from typing import Any
 
 from dynamo_capture.foundation.break_kinds import C_OBJECT_MADE, NOT_IN_PYTHON, UNKNOWN_HASH
+from dynamo_capture.foundation.class_members import member
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.sources.sources import ReferentSource
 from dynamo_capture.values.base import Context, Value
@@ -29,11 +30,28 @@ class OpaqueValue(Value):
     def get_attr(self, tx: Context, name: str) -> Value:
         raise self.unsupported(f"reading the attribute {name!r}")
 
+    def own_key(self, tx: Context) -> Any:
+        if member(self.python_type(), "__hash__") is object.__hash__:
+            return None
+        raise self.unsupported("hashing")
+
     def no_argument(self) -> GraphBreak:
         return self.unsupported("passing")
 
     def unsupported(self, what: str) -> GraphBreak:
         return GraphBreak(self.reason.code, self.reason.reason)
+
+
+class UnaskedValue(OpaqueValue):
+    """An object whose class code of the program stands for: whoever compares or hashes the class runs it."""
+
+    __slots__ = ()
+
+    def python_type(self) -> type:
+        raise self.unsupported("asking for the class")
+
+    def describe(self) -> str:
+        return f"an object {self.source}"
 
 
 class WeakReference(OpaqueValue):

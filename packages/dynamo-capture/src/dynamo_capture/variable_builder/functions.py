@@ -7,6 +7,7 @@ import types
 from typing import Any
 
 from dynamo_capture.foundation import numpy_types
+from dynamo_capture.foundation.class_members import has_member
 from dynamo_capture.foundation.known_objects import (
     BUILTIN_METHODS,
     PLAIN,
@@ -75,7 +76,7 @@ def _builtin_method(tx: Context, real: Any, source: Source) -> Value:
     """A function of a module or class is that object; a method of another object is known by what it is bound to."""
     if real.__self__ is None or (is_known(real.__self__) and type(real.__self__) not in PLAIN):
         return by_identity(tx, real, source)
-    if not hasattr(type(real.__self__), real.__name__):  # a function of pybind11, bound to its own record
+    if not has_member(type(real.__self__), real.__name__):  # a function of pybind11, bound to its own record
         return by_identity(tx, real, source)
     tx.guards.type_is(source, type(real))
     tx.guards.equals(AttrSource(source, "__name__"), real.__name__)

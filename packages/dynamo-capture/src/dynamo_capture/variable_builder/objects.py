@@ -23,7 +23,11 @@ from dynamo_capture.foundation.break_kinds import (
     OUTSIDE_WORLD,
     UNKNOWN_VALUE,
 )
-from dynamo_capture.foundation.class_members import runs_program
+from dynamo_capture.foundation.class_members import (
+    class_of_program_answers,
+    runs_program,
+    runs_program_when_known,
+)
 from dynamo_capture.foundation.errors import GraphBreak, forget_frames
 from dynamo_capture.foundation.known_objects import (
     BY_EQUALITY,
@@ -51,7 +55,7 @@ from dynamo_capture.values.base import Context
 from dynamo_capture.values.containers.sequences import keeps_tuple_methods
 from dynamo_capture.values.functions import CellValue
 from dynamo_capture.values.numbers.random_generator import DiceValue
-from dynamo_capture.values.opaque import WeakProxy, WeakReference
+from dynamo_capture.values.opaque import UnaskedValue, WeakProxy, WeakReference
 from dynamo_capture.values.tensors.array import ArrayValue
 from dynamo_capture.values.tensors.floating import InputFloat
 from fx_interface.source import AttrSource, InstanceDictSource, ItemSource, LocalSource, Source
@@ -116,8 +120,10 @@ class Wrapping:
         return self._calls.get(source)
 
     def _wrap(self, real: Any, source: Source) -> Value:
-        wrapper = WRAPPERS.get(type(real))
+        if class_of_program_answers(real):
+            return self._unasked(real, source)
         try:
+            wrapper = WRAPPERS.get(type(real))
             if self._tx.outside.holds(real):
                 raise GraphBreak(OUTSIDE_WORLD, "what a warning or log record is kept in is read")
             if wrapper is not None:
@@ -128,6 +134,12 @@ class Wrapping:
             forget_frames(reason)
             self._tx.guards.type_is(source, type(real))
             return self.remember(real, OpaqueValue(real, source, reason))
+
+    def _unasked(self, real: Any, source: Source) -> Value:
+        reason = GraphBreak(DESCRIPTOR, f"what the class of {source} is asked, code of the program answers")
+        self._tx.guards.type_is(source, type(real))
+        found = self.seen(real, source)
+        return found if found is not None else self.remember(real, UnaskedValue(real, source, reason))
 
     def seen(self, real: Any, source: Source) -> Value | None:
         """The value of an object that was read before, with a guard that both paths lead to it."""
@@ -186,10 +198,8 @@ class Wrapping:
     def _other(self, real: Any, source: Source) -> Value:
         tx, cls = self._tx, type(real)  # ``isinstance`` would ask the object for its ``__class__``
         is_known_by_identity = issubclass(cls, KINDS_BY_IDENTITY)
-        if (is_known_by_identity and runs_program(cls)) or (
-            type(cls) is not type and runs_program(type(cls))
-        ):
-            raise GraphBreak(DESCRIPTOR, f"{source} answers for its attributes in Python, or its class does")
+        if is_known_by_identity and runs_program_when_known(cls):
+            raise GraphBreak(DESCRIPTOR, f"what {source} is asked, code of the program answers")
         if is_known_by_identity:
             tx.guards.is_object(source, real)
             return Const(real, source)

@@ -24,7 +24,7 @@ import operator
 import os
 import struct
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import (
     EXTENSION_SUFFIXES,
@@ -54,7 +54,11 @@ STACK_PACKAGES = frozenset(
 compiled graph may call Python functions of its own while the user's frames are being captured."""
 
 OWN_BUILTINS: dict[str, Any] = dict(vars(builtins))
-"""What a name of the builtins means in the stack's own modules. Nobody writes to it."""
+"""What a name of the builtins meant at import. Nobody writes to it."""
+PROGRAMS_ISINSTANCE: Callable[[Any, Any], bool] = OWN_BUILTINS["isinstance"]
+"""As a program's code asks: an object may answer itself (see ``use_isinstance``)."""
+_BUILTINS_OF_STACK = dict(OWN_BUILTINS)
+"""What a name means in the stack's own modules."""
 CURRENT = vars(builtins)
 """The builtins of most programs and libraries, which a program may change at any time."""
 _UNUSED_BY_LIBRARIES = frozenset(
@@ -89,6 +93,12 @@ def replaced() -> str | None:
     return None
 
 
+def use_isinstance(function: Callable[[Any, Any], bool]) -> None:
+    """Have the stack's modules, those too that are there, call this in place of ``isinstance``, which runs code of the
+    program where an object has a property ``__class__`` or a ``__getattribute__``."""
+    _BUILTINS_OF_STACK["isinstance"] = function
+
+
 def _copied(module: ModuleType) -> ModuleType:
     made = ModuleType(module.__name__)
     made.__dict__.update(vars(module))
@@ -115,7 +125,7 @@ class _OwnSource(SourceFileLoader):
 
     def exec_module(self, module: ModuleType) -> None:
         names = module.__dict__
-        names["__builtins__"] = OWN_BUILTINS
+        names["__builtins__"] = _BUILTINS_OF_STACK
         super().exec_module(module)
         for name, (shared, own) in _OWN_MODULES.items():
             if names.get(name) is shared:

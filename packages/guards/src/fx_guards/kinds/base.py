@@ -111,7 +111,11 @@ def _text(value: Any, limit: int, depth: int) -> str:
     return f"<{type_name(kind)} object>"
 
 
+_module_of: Any = type.__dict__["__module__"].__get__
+_name_of: Any = type.__dict__["__qualname__"].__get__
+
+
 def type_name(cls: type) -> str:
     """The qualified name of a type as a user writes it; no metaclass is asked."""
-    module, name = (type.__getattribute__(cls, asked) for asked in ("__module__", "__qualname__"))
-    return name if module == "builtins" else f"{module}.{name}"
+    module, name = _module_of(cls), _name_of(cls)
+    return name if module == "builtins" or type(module) is not str else f"{module}.{name}"

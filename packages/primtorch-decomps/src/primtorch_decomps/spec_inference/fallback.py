@@ -61,7 +61,7 @@ def run_for_spec(op: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any],
     except RuntimeError as error:
         if _gives_views(op):  # what a view refuses is a layout, which the content does not change
             raise
-        result = _second_trial(op, args, kwargs, env, error)
+        result = _other_trials(op, args, kwargs, env, error)
     return _spec_of_result(op, result, env)
 
 
@@ -70,17 +70,20 @@ def _indexes_by_mask(args: Sequence[Any]) -> bool:
     return any(isinstance(item, TensorSpec) and item.dtype in masks for item in args[1])
 
 
-def _second_trial(
+def _other_trials(
     op: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any], env: ShapeEnv, error: RuntimeError
 ) -> Any:
-    """Once more with ones and identity matrices, for the sake of factorisations, which fail on zeros. What is
-    refused in other words now, or by an operator of which nothing is known, may be the content, which is none of the
-    program's."""
-    try:
-        return _trial(op, args, kwargs, env, _identity)
-    except RuntimeError as other:
-        if str(other) == str(error) and not is_opaque(op):
-            raise error from None
+    """Once more with ones and identity matrices, for the sake of factorisations, which fail on zeros, and with numbers
+    of which no two are equal, for the sake of places. What is refused in other words then, or by an operator of which
+    nothing is known, may be the content, which is none of the program's."""
+    for fill in (_identity, _counting):
+        try:
+            return _trial(op, args, kwargs, env, fill)
+        except RuntimeError as other:
+            if str(other) != str(error) or is_opaque(op):
+                break
+    else:
+        raise error from None
     raise UnsupportedProgramError(
         "DEC108",
         f"{op} refuses what is not the program's content ({str(error).splitlines()[0]})",
@@ -91,6 +94,10 @@ def _second_trial(
 
 def _identity(length: int, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
     return torch.ones(length, dtype=dtype, device=device)
+
+
+def _counting(length: int, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
+    return torch.arange(length, device=device).to(dtype)
 
 
 def _trial(

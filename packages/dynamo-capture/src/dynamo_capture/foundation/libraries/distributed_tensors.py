@@ -8,6 +8,8 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+from dynamo_capture.foundation.class_members import module_of
+
 _PLACEMENTS = "torch.distributed.tensor.placement_types"
 
 
@@ -30,7 +32,7 @@ def is_waiting(cls: type) -> bool:
 
 def is_placement(cls: type) -> bool:
     """Whether objects of a class say how a tensor lies in one dimension of a mesh, and do not change."""
-    if cls.__module__ != _PLACEMENTS:
+    if module_of(cls) != _PLACEMENTS:
         return False
     module = sys.modules[_PLACEMENTS]
     return cls in (module.Shard, module.Replicate, module.Partial, module._StridedShard)

@@ -14,7 +14,7 @@ import torch
 
 from dynamo_capture.bytecode.resume.code import UNBOUND
 from dynamo_capture.foundation.break_kinds import NOT_RECONSTRUCTIBLE
-from dynamo_capture.foundation.class_members import has_member, has_weak_references
+from dynamo_capture.foundation.class_members import has_member, has_weak_references, name_of
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.frames.frame import Frame
 from dynamo_capture.sources.frame_locals import is_frame_local
@@ -37,11 +37,11 @@ def check_dropped(frame: Frame, value: Value | None) -> None:
         frame.tx.guards.type_is(value.source, cls)
     if cls is GeneratorType or has_member(cls, "__del__"):
         raise GraphBreak(
-            NOT_RECONSTRUCTIBLE, f"an object of {cls.__name__}, which has a finalizer, is dropped"
+            NOT_RECONSTRUCTIBLE, f"an object of {name_of(cls)}, which has a finalizer, is dropped"
         )
     if weakref.getweakrefcount(real) or value.source in frame.tx.weakly_referenced:
         raise GraphBreak(
-            NOT_RECONSTRUCTIBLE, f"an object of {cls.__name__}, which is weakly referenced, is dropped"
+            NOT_RECONSTRUCTIBLE, f"an object of {name_of(cls)}, which is weakly referenced, is dropped"
         )
 
 

@@ -11,7 +11,7 @@ import torch
 import fx_guards
 from dynamo_capture._eval_frame import RegionFunction
 from dynamo_capture.foundation.break_kinds import AUTOGRAD_FUNCTION, DESCRIPTOR
-from dynamo_capture.foundation.class_members import member
+from dynamo_capture.foundation.class_members import CLASS_OF_OBJECTS, member
 from dynamo_capture.foundation.errors import GraphBreak, UserRaise
 from dynamo_capture.runtime.replacement_calls import C_SLOTS
 from dynamo_capture.semantics.attributes.lookup import (
@@ -130,13 +130,13 @@ class InstanceAttributes(Lookup):
         written = obj.attrs.get(name)
         if written is not None and not self.is_computed(cls, name):
             return self._tx.force(written)
-        if name == "__class__":
+        found = self.in_class(cls, name)
+        if name == "__class__" and found is CLASS_OF_OBJECTS:
             return Const(cls)
-        if name == "__dict__":
+        if name == "__dict__" and (found is ABSENT or isinstance(found, C_SLOTS)):
             if not has_dict(cls):
                 raise Missing
             return InstanceDictValue(obj)
-        found = self.in_class(cls, name)
         if found is not ABSENT and goes_first(found):
             return self._data_descriptor(obj, name, found)
         if not deleted and obj.real is not None:
@@ -267,7 +267,8 @@ class InstanceAttributes(Lookup):
             and name not in receiver.attrs  # deleted: the object still has its own when guards are checked
             and not self._watches(cls)
         )
-        return self.class_value(found, cls, name, receiver.source if is_read else None)
+        source = receiver.source if is_read else None
+        return self.class_value(found, cls, name, None if source is None else AttrSource(source, name))
 
     def of_module(self, module: ObjectValue, name: str) -> Value | None:
         """``nn.Module.__getattr__`` without following it; None where it finds nothing."""

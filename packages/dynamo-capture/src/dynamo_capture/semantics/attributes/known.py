@@ -12,9 +12,17 @@ from typing import Any
 import torch
 
 from dynamo_capture.foundation.break_kinds import DESCRIPTOR, NOT_IN_PYTHON
-from dynamo_capture.foundation.class_members import has_member, runs_program
+from dynamo_capture.foundation.class_members import (
+    CLASS_OF_OBJECTS,
+    LIBRARIES,
+    has_member,
+    is_immutable,
+    is_of_library,
+    module_of,
+    runs_program,
+)
 from dynamo_capture.foundation.errors import GraphBreak, UserRaise
-from dynamo_capture.foundation.known_objects import LIBRARIES, is_immutable, is_known
+from dynamo_capture.foundation.known_objects import is_known
 from dynamo_capture.runtime.replacement_calls import C_SLOTS
 from dynamo_capture.semantics.attributes.lookup import (
     ABSENT,
@@ -212,7 +220,8 @@ class KnownAttributes(Lookup):
             return tx.inliner.call_function(Const(getter), [tx.known(found), NONE, owner], {})
         if getter is not ABSENT:
             return tx.known(tx.fold(lambda: getattr(cls, name)))
-        return self.class_value(found, cls, name, owner.source)
+        place = None if owner.source is None else self.member_source(cls, name, owner.source)
+        return self.class_value(found, cls, name, place)
 
     def _of_function(self, owner: Const, name: str) -> Value:
         tx, function = self._tx, owner.value
@@ -278,15 +287,15 @@ class KnownAttributes(Lookup):
     def _of_constant_plainly(self, owner: Const, name: str) -> Value:
         tx, real = self._tx, owner.value
         cls = type(real)
-        if name == "__class__":
-            return Const(cls)
         found = self.in_class(cls, name)
+        if name == "__class__" and found is CLASS_OF_OBJECTS:
+            return Const(cls)
         if isinstance(found, types.FunctionType) and not isinstance(real, torch._ops.OpOverloadPacket):
             return MethodValue(Const(found), owner)
         if (
             is_property(found)
             and found.fget is not None
-            and not cls.__module__.startswith(("inspect", "torch"))
+            and not module_of(cls).startswith(("inspect", "torch"))
         ):
             return tx.calls.call_known(Const(found.fget), [owner], {})
         getter = self.in_class(type(found), "__get__") if found is not ABSENT else ABSENT
@@ -309,7 +318,7 @@ class KnownAttributes(Lookup):
 
 def _is_of_library(cls: type) -> bool:
     """Whether reading attributes of its instances runs no code of the program but what the lookup finds."""
-    return is_immutable(cls) or str(cls.__module__).partition(".")[0] in LIBRARIES
+    return is_immutable(cls) or is_of_library(cls)
 
 
 def _is_own_fact(found: Any) -> bool:

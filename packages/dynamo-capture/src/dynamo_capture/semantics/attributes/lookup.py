@@ -12,12 +12,12 @@ import torch
 import fx_guards
 from dynamo_capture._eval_frame import ForwardedCall
 from dynamo_capture.foundation.break_kinds import DESCRIPTOR
-from dynamo_capture.foundation.class_members import has_member
+from dynamo_capture.foundation.class_members import has_member, is_immutable
 from dynamo_capture.foundation.errors import GraphBreak, UserRaise
-from dynamo_capture.foundation.known_objects import is_immutable, is_known
+from dynamo_capture.foundation.known_objects import is_known
 from dynamo_capture.foundation.type_names import full_name, message_name
 from dynamo_capture.runtime.replacement_calls import instance_dict
-from dynamo_capture.sources.sources import known_object
+from dynamo_capture.sources.sources import ClassMemberSource, known_object
 from dynamo_capture.values import Const, ObjectValue, Value
 from dynamo_capture.values.base import Context
 from fx_interface.source import AttrSource, InstanceDictSource, ItemSource, Source
@@ -113,21 +113,21 @@ class Lookup:
             if value.source is not None:
                 self._tx.guards.type_is(value.source, value.cls)
 
-    def class_value(self, found: Any, cls: type, name: str, source: Source | None) -> Value:
-        """A class attribute that is no descriptor."""
+    def class_value(self, found: Any, cls: type, name: str, place: Source | None) -> Value:
+        """A class attribute that is no descriptor, read from ``place``; None: from the class."""
         if is_identity(found):
             return Const(found)
         if cls in self._tx.new_classes:
             if not is_known(found):
                 raise GraphBreak(DESCRIPTOR, f"{name} of the class {cls.__name__}, which is made here")
             return Const(found)
-        if source is None and has_member(
-            type(cls), name
-        ):  # ``cls.__annotations__`` is the metaclass's answer
-            cls = next(base for base in cls.__mro__ if name in base.__dict__)
-        return self._tx.wrap(
-            found, AttrSource(source if source is not None else self.class_source(cls), name)
-        )
+        return self._tx.wrap(found, place if place is not None else self.member_source(cls, name, None))
+
+    def member_source(self, cls: type, name: str, source: Source | None) -> Source:
+        """Where a class, read from ``source``, or a base of it has a name: ``cls.name`` asks its metaclass."""
+        meta = type(cls)
+        is_asked = has_member(meta, name) or (meta is not type and has_member(meta, "__getattr__"))
+        return (ClassMemberSource if is_asked else AttrSource)(source or self.class_source(cls), name)
 
     def in_module_class(self, module: types.ModuleType, name: str) -> Any:
         """A data descriptor in the class of a module, which goes before what the module itself holds; or ABSENT."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import fx_guards
 from dynamo_capture.foundation.break_kinds import DESCRIPTOR
-from dynamo_capture.foundation.class_members import has_member, member
+from dynamo_capture.foundation.class_members import CLASS_OF_OBJECTS, has_member, member
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.foundation.known_objects import is_known
 from dynamo_capture.foundation.type_names import message_name
@@ -48,9 +48,9 @@ class MadeAttributes(Lookup):
     def of_builtin_object(self, owner: Value, name: str) -> Value:
         """An attribute of an object of a class that is not the program's: a container, a method, an iterator."""
         cls = owner.python_type()
-        if name == "__class__":
-            return Const(cls)
         found = self.in_class(cls, name)
+        if name == "__class__" and found is CLASS_OF_OBJECTS:
+            return Const(cls)
         fields = member(cls, "_fields", None)
         if (
             fields is not None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import operator
 import types
 from collections.abc import Callable
 from typing import Any, TypeAlias
@@ -16,8 +15,9 @@ from dynamo_capture.foundation.break_kinds import (
     NOT_IN_PYTHON,
     UNKNOWN_VALUE,
 )
+from dynamo_capture.foundation.class_members import is_immutable
 from dynamo_capture.foundation.errors import GraphBreak, NotConstant, UserRaise
-from dynamo_capture.foundation.known_objects import in_c, is_immutable
+from dynamo_capture.foundation.known_objects import in_c
 from dynamo_capture.foundation.type_names import message_name
 from dynamo_capture.polyfills.torch import substitute_for
 from dynamo_capture.semantics.calls.binding import by_position
@@ -66,7 +66,6 @@ from dynamo_capture.values.base import Context
 
 Args: TypeAlias = list[Value]
 Kwargs: TypeAlias = dict[str, Value]
-_varies = operator.attrgetter("varies")
 Interceptor: TypeAlias = Callable[["Context", Const, Args, Kwargs], Value | None]
 
 
@@ -110,7 +109,7 @@ def _handler(tx: Context, owner: Const, args: Args, kwargs: Kwargs) -> Value | N
     except TypeError:  # it has no hash
         plain = in_c(function)
         return None if plain is function else _handler(tx, Const(plain), args, kwargs)
-    computed = tx.numbers.call(function, args) if not kwargs and any(map(_varies, args)) else None
+    computed = tx.numbers.call(function, args) if not kwargs and any(arg.varies for arg in args) else None
     if computed is not None or handler is None:
         return computed
     if kwargs:

@@ -9,8 +9,8 @@ import torch
 
 import fx_guards
 from dynamo_capture.foundation.break_kinds import NOT_IN_PYTHON
+from dynamo_capture.foundation.class_members import is_immutable
 from dynamo_capture.foundation.errors import GraphBreak
-from dynamo_capture.foundation.known_objects import is_immutable
 from dynamo_capture.semantics.calls.builtins.slots import attribute_name, call_slot
 from dynamo_capture.semantics.calls.receivers import FOLDED
 from dynamo_capture.semantics.calls.signatures import takes

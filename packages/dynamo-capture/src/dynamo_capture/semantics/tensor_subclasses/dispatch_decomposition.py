@@ -21,6 +21,7 @@ from dynamo_capture.foundation.break_kinds import (
 )
 from dynamo_capture.foundation.errors import DataDependent, GraphBreak, NotConstant, UserRaise
 from dynamo_capture.foundation.libraries.distributed_tensors import is_distributed
+from dynamo_capture.foundation.libraries.parameters import IS_PARAMETER
 from dynamo_capture.semantics.tensor_subclasses.distributed import is_of_inference, is_torchs_to_do, value_of
 from dynamo_capture.shapes import SpecTensor
 from dynamo_capture.shapes.irregular import is_view, written_by
@@ -36,7 +37,7 @@ from dynamo_capture.values import (
 )
 from dynamo_capture.values.base import Context
 from dynamo_capture.values.structures import sequence_leaves
-from dynamo_capture.values.tensors.wrapper import IS_PARAMETER, WrapperValue, add_classes, dispatches
+from dynamo_capture.values.tensors.wrapper import WrapperValue, add_classes, dispatches
 from fx_interface.errors import UnbackedSymbolError, UnsupportedProgramError
 
 _SIGNALS = (GraphBreak, UserRaise, NotConstant, DataDependent, UnbackedSymbolError, UnsupportedProgramError)

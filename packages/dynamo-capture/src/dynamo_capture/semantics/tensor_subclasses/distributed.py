@@ -23,10 +23,11 @@ from dynamo_capture.foundation.libraries.distributed_tensors import (
     is_mesh,
     is_waiting,
 )
+from dynamo_capture.foundation.libraries.parameters import IS_PARAMETER
 from dynamo_capture.guard_kinds.distributed_state import distributed_state
 from dynamo_capture.values import Const, ObjectValue, TensorMeta, TensorValue, Value
 from dynamo_capture.values.base import Context
-from dynamo_capture.values.tensors.wrapper import IS_PARAMETER, WrapperValue
+from dynamo_capture.values.tensors.wrapper import WrapperValue
 from fx_interface.source import AttrSource, InstanceDictSource, Source
 from fx_interface.tensor_spec import TensorSpec
 

@@ -96,8 +96,11 @@ def attribute(tx: Context, owner: TensorValue, name: str) -> Value:
         case "retains_grad" | "_backward_hooks" if owner.real is not None and owner.source is not None:
             source = _fact(tx, owner, name)
             return tx.wrap(source.step(owner.real), source)
-        case "grad_dtype":
-            _is_leaf(tx, owner)
+        case "grad_dtype" if not _is_leaf(tx, owner):
+            raise GraphBreak(AUTOGRAD_STATE, "what dtype the gradient of a result is to have is asked")
+        case "grad_dtype" if owner.real is not None and owner.source is not None:
+            source = _fact(tx, owner, name)
+            return tx.wrap(source.step(owner.real), source)
     found = fx_guards.class_lookup(owner.meta.cls, name)
     if isinstance(found, (types.FunctionType, types.MethodDescriptorType, types.WrapperDescriptorType)):
         return BuiltinMethod(owner, name)

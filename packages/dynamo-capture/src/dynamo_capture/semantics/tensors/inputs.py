@@ -7,11 +7,12 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 import torch
-from torch.nn.parameter import is_lazy
 
 import fx_guards
 from dynamo_capture.foundation.break_kinds import UNUSUAL_TENSOR
+from dynamo_capture.foundation.class_members import module_of
 from dynamo_capture.foundation.errors import GraphBreak
+from dynamo_capture.foundation.libraries.parameters import is_parameter, is_uninitialized
 from dynamo_capture.semantics.tensors.attributes import redefines
 from dynamo_capture.semantics.tensors.content import small_buffers
 from dynamo_capture.semantics.tensors.torchs_members import overrides
@@ -76,7 +77,7 @@ class Inputs:
             return made
         is_torchs = is_of_torch(kind)  # uninitialized parameters, fake tensors and so on
         layout = torchs_own(real, "layout")
-        if is_torchs or is_lazy(real) or layout is not torch.strided:
+        if is_torchs or is_uninitialized(real) or layout is not torch.strided:
             raise GraphBreak(
                 UNUSUAL_TENSOR, f"{source} is a tensor of the type {kind.__name__} and layout {layout}"
             )
@@ -141,12 +142,12 @@ _MACHINERY = ("_subclasses", "distributed", "masked", "nested", "nn", "sparse", 
 
 def is_of_torch(kind: type) -> bool:
     """Whether a class of tensors is of these packages; others are taken for what they show to a program."""
-    root, *inner = kind.__module__.split(".")
+    root, *inner = module_of(kind).split(".")
     return root == "torch" and (not inner or inner[0] in _MACHINERY)
 
 
 def _kind_of(real: torch.Tensor, source: Source) -> InputKind:
-    if isinstance(real, torch.nn.Parameter):
+    if is_parameter(real):
         return InputKind.PARAMETER
     if (
         isinstance(source, ItemSource)

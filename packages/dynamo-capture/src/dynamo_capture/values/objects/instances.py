@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from dynamo_capture.foundation.break_kinds import UNKNOWN_HASH
+from dynamo_capture.foundation.class_members import module_of
 from dynamo_capture.foundation.errors import GraphBreak, UserRaise
 from dynamo_capture.foundation.type_names import message_name
 from dynamo_capture.sources.sources import ThreadDictSource
@@ -23,7 +24,7 @@ from fx_interface.source import DerivedSource, InstanceDictSource, Source
 def _hashes_by_identity(cls: type) -> bool:
     for base in cls.__mro__:
         if "__hash__" in base.__dict__ or "__eq__" in base.__dict__:
-            return base is object or base.__module__.startswith("torch.nn.modules")
+            return base is object or module_of(base).startswith("torch.nn.modules")
     return True
 
 

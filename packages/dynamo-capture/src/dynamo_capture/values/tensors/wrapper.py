@@ -12,12 +12,12 @@ from torch.fx import Node
 from dynamo_capture.foundation.break_kinds import DISPATCH_IN_PYTHON
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.foundation.libraries.distributed_tensors import is_distributed
+from dynamo_capture.foundation.libraries.parameters import IS_PARAMETER
 from dynamo_capture.runtime.made_tensors import new_distributed
 from dynamo_capture.values.base import Context, Value
 from dynamo_capture.values.tensors.tensor import TensorMeta, TensorValue
 from fx_interface.source import Source
 
-IS_PARAMETER = "_is_param"
 """The attribute by which torch knows a parameter of a class that is not its own."""
 IS_BUFFER = "_is_buffer"
 """The attribute by which torch knows what ``torch.nn.Buffer`` gives, a tensor of an ordinary class."""

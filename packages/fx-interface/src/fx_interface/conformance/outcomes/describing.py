@@ -57,7 +57,9 @@ class Describer:
         facts[counter] = None if tensor.is_inference() else tensor._version
         strided = tensor.layout == torch.strided
         plain = tensor.detach().as_subclass(torch.Tensor) if strided else tensor.detach()
-        content = plain.resolve_conj().resolve_neg().clone()
+        content = (
+            plain.to_padded_tensor(0) if tensor.is_nested else plain.resolve_conj().resolve_neg().clone()
+        )
         return TensorForm(facts, storage, content, {} if seen else self._belongings(tensor))
 
     def _wrapper_parts(self, tensor: Any) -> dict[str, Form]:
@@ -115,8 +117,8 @@ def memories(values: Any) -> frozenset[int]:
 
 
 def _facts(tensor: torch.Tensor) -> dict[str, object]:
-    strided = tensor.layout == torch.strided
-    sizes = tuple(torch.Tensor.size(tensor))
+    strided = tensor.layout == torch.strided and not tensor.is_nested
+    sizes = _sizes(tensor)
     strides = torch.Tensor.stride(tensor) if strided else None
     return {
         "class": type(tensor).__qualname__,
@@ -134,6 +136,13 @@ def _facts(tensor: torch.Tensor) -> dict[str, object]:
         "conj": tensor.is_conj(),
         "neg": tensor.is_neg(),
     }
+
+
+def _sizes(tensor: torch.Tensor) -> tuple[Any, ...]:
+    """The sizes; of a list of tensors those of each, and "j" for lengths that differ, which a process numbers."""
+    if tensor.is_nested and tensor.layout == torch.strided:
+        return tuple(map(tuple, tensor._nested_tensor_size().tolist()))
+    return tuple("j" if isinstance(size, torch.SymInt) else size for size in torch.Tensor.size(tensor))
 
 
 def _unless_refused(ask: Callable[[], bool]) -> bool | str:

@@ -143,6 +143,7 @@ _WHOLE: Final[Mapping[type, Callable[[Any], Parts]]] = {
     torch._ops.OpOverloadPacket: _printed(torch._ops.OpOverloadPacket),
     torch.autocast: _attributes("device", "fast_dtype", "_enabled", "_cache_enabled"),
     RemovableHandle: _handle,
+    torch.SymInt: lambda value: iter([("nested", value.node.is_nested_int())]),  # which a process numbers
 }
 """Classes whose instances are told by this alone, not by what a block notes while it runs or a process counts."""
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import sys
 
+from dynamo_capture.foundation.class_members import flags_of
 from dynamo_capture.foundation.errors import UserRaise
 from dynamo_capture.frames.frame import Frame
 from dynamo_capture.frames.opcode_table import opcode
 from dynamo_capture.frames.steps import Step
 from dynamo_capture.values import NONE, Const, TupleValue, Value, boolean
 from dynamo_capture.values.base import Context
+from fx_interface.python_runtime.own_builtins import PROGRAMS_ISINSTANCE
 
 _SEQUENCE, _MAPPING, _MATCHES_ITSELF = 1 << 5, 1 << 6, 1 << 22
 """Flags of classes that patterns ask about (Py_TPFLAGS_SEQUENCE, _MAPPING, _Py_TPFLAGS_MATCH_SELF)."""
@@ -19,12 +21,12 @@ _NO_CLASS = f"called match pattern must be a {'type' if sys.version_info < (3, 1
 
 @opcode("MATCH_MAPPING")
 def match_mapping(frame: Frame, step: Step) -> None:
-    frame.stack.append(boolean(bool(frame.stack[-1].python_type().__flags__ & _MAPPING)))
+    frame.stack.append(boolean(bool(flags_of(frame.stack[-1].python_type()) & _MAPPING)))
 
 
 @opcode("MATCH_SEQUENCE")
 def match_sequence(frame: Frame, step: Step) -> None:
-    frame.stack.append(boolean(bool(frame.stack[-1].python_type().__flags__ & _SEQUENCE)))
+    frame.stack.append(boolean(bool(flags_of(frame.stack[-1].python_type()) & _SEQUENCE)))
 
 
 @opcode("MATCH_KEYS")
@@ -52,7 +54,7 @@ def match_class(frame: Frame, step: Step) -> None:
     cls = tx.constant(cls_value)
     if not isinstance(cls, type):
         raise tx.raises(TypeError, _NO_CLASS)
-    if not tx.truth(Const(isinstance).call(tx, [subject, cls_value], {})):
+    if not tx.truth(Const(PROGRAMS_ISINSTANCE).call(tx, [subject, cls_value], {})):
         frame.stack.append(NONE)
         return
     found: list[Value] = []
@@ -76,7 +78,7 @@ def match_class(frame: Frame, step: Step) -> None:
 def _positional(tx: Context, cls: type, count: int) -> list[str] | None:
     """The attributes that positional sub-patterns look at; None: the object itself."""
     declared = getattr(cls, "__match_args__", None)
-    matches_itself = declared is None and bool(cls.__flags__ & _MATCHES_ITSELF)
+    matches_itself = declared is None and bool(flags_of(cls) & _MATCHES_ITSELF)
     if declared is not None and not isinstance(declared, tuple):
         raise tx.raises(
             TypeError, f"{cls.__name__}.__match_args__ must be a tuple (got {type(declared).__name__})"

@@ -11,22 +11,23 @@ from typing import Any
 import torch
 
 from dynamo_capture.foundation.break_kinds import DESCRIPTOR
+from dynamo_capture.foundation.class_members import CLASS_OF_OBJECTS, LIBRARIES, is_immutable
 from dynamo_capture.foundation.errors import GraphBreak
-from dynamo_capture.foundation.known_objects import LIBRARIES, is_immutable
+from dynamo_capture.foundation.libraries.parameters import IS_PARAMETER
 from dynamo_capture.guard_kinds.classes import InstanceIs, SubclassIs
 from dynamo_capture.semantics.registry import handles
 from dynamo_capture.values import Const, ObjectValue, OpaqueValue, OpenText, TensorValue, Value, boolean
 from dynamo_capture.values.base import Context
 from dynamo_capture.values.opaque import WeakProxy
-from dynamo_capture.values.tensors.wrapper import IS_BUFFER, IS_PARAMETER
+from dynamo_capture.values.tensors.wrapper import IS_BUFFER
+from fx_interface.python_runtime.own_builtins import PROGRAMS_ISINSTANCE
 
-_CLASS: Any = vars(object)["__class__"]
 _LEGACY_CLASS: Any = type(torch.FloatTensor)
 _MODULE_OF_LEGACY = {"cpu": "torch", "cuda": "torch.cuda"}
 _REGISTERED = (abc.ABCMeta.__instancecheck__, abc.ABCMeta.__subclasscheck__)
 
 
-@handles(isinstance)
+@handles(PROGRAMS_ISINSTANCE, isinstance)  # the second one in polyfills, modules of the stack
 def is_instance(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     value, wanted = args[0], tx.constant(args[1])
     if isinstance(value, WeakProxy) and not _is_told_by_class(value.python_type(), wanted):
@@ -51,7 +52,7 @@ def _check_class_is_shown(tx: Context, cls: type) -> None:
     in_class = tx.attributes.in_class
     if is_immutable(cls):
         return
-    if in_class(cls, "__class__") is not _CLASS or isinstance(
+    if in_class(cls, "__class__") is not CLASS_OF_OBJECTS or isinstance(
         in_class(cls, "__getattribute__"), types.FunctionType
     ):
         raise GraphBreak(DESCRIPTOR, "objects of a class answer themselves what class they have")
@@ -75,21 +76,21 @@ def _any_of(tx: Context, value: Value, wanted: Any) -> bool:
 
 def _answer(tx: Context, value: Value, cls: type, wanted: Any) -> bool:
     if isinstance(value, Const) and not value.is_open and not isinstance(value, OpenText):
-        return tx.fold(lambda: isinstance(value.value, wanted))
+        return tx.fold(lambda: PROGRAMS_ISINSTANCE(value.value, wanted))
     if isinstance(value, ObjectValue) and value.real is not None:
-        return tx.fold(lambda: isinstance(value.real, wanted))
+        return tx.fold(lambda: PROGRAMS_ISINSTANCE(value.real, wanted))
     if isinstance(value, TensorValue):
         attrs = value.attrs or {}
         marks = {name: attrs[name] for name in (IS_PARAMETER, IS_BUFFER) if name in attrs}
         if value.real is not None and not marks:
-            return tx.fold(lambda: isinstance(value.real, wanted))
+            return tx.fold(lambda: PROGRAMS_ISINSTANCE(value.real, wanted))
         if isinstance(wanted, _LEGACY_CLASS):
             return _is_legacy_instance(value, wanted)
         plain = torch.empty(0, device="cpu")
         sample = plain if cls is torch.Tensor else plain.as_subclass(cls)
         for name, mark in marks.items():
             setattr(sample, name, tx.constant(mark))
-        return tx.fold(lambda: isinstance(sample, wanted))
+        return tx.fold(lambda: PROGRAMS_ISINSTANCE(sample, wanted))
     return tx.fold(lambda: issubclass(cls, wanted))
 
 

@@ -14,9 +14,13 @@ import torch
 
 import fx_guards
 from dynamo_capture.foundation.break_kinds import C_OBJECT_MADE, CLASS_MADE, COMMUNICATION, CONTAINER_CLASS
-from dynamo_capture.foundation.class_members import has_member
+from dynamo_capture.foundation.class_members import (
+    has_member,
+    is_immutable,
+    is_of_library,
+    module_of,
+)
 from dynamo_capture.foundation.errors import GraphBreak
-from dynamo_capture.foundation.known_objects import LIBRARIES, is_immutable
 from dynamo_capture.frames.parameters import Parameters
 from dynamo_capture.semantics.calls.builtins.slots import call_slot
 from dynamo_capture.values import (
@@ -54,7 +58,7 @@ def construct(tx: Context, owner: Const, args: list[Value], kwargs: dict[str, Va
 
 def _is_library_property(cls: type) -> bool:
     """Whether instances are descriptors of a library's own kind, such as lazy properties of distributions."""
-    return issubclass(cls, property) and cls.__module__.partition(".")[0] in LIBRARIES
+    return issubclass(cls, property) and is_of_library(cls)
 
 
 def construct_plainly(tx: Context, owner: Const, args: list[Value], kwargs: dict[str, Value]) -> Value:
@@ -140,11 +144,11 @@ def new_instance(tx: Context, cls: type, args: list[Value]) -> Value:
     elif issubclass(cls, set):
         made.base = SetValue({})
     elif not issubclass(cls, torch.autograd.Function) and (base is not object or not _is_made_by_object(cls)):
-        if cls.__module__ in _OF_PROCESSES:
+        if module_of(cls) in _OF_PROCESSES:
             raise GraphBreak(COMMUNICATION, f"other processes are spoken to, with {cls.__name__}")
         raise GraphBreak(
             C_OBJECT_MADE,
-            f"an instance of {cls.__module__}.{cls.__qualname__} is made, a class not written in Python",
+            f"an instance of {module_of(cls)}.{cls.__qualname__} is made, a class not written in Python",
         )
     return made
 
@@ -178,7 +182,7 @@ def new_tuple(cls: type, items: list[Value]) -> Value:
 
 def _is_heap(cls: type) -> bool:
     """Whether a class is written in Python: not in C, in a module of CPython's such as ``_random``."""
-    return not is_immutable(cls) and cls.__module__ not in _EXTENSIONS
+    return not is_immutable(cls) and module_of(cls) not in _EXTENSIONS
 
 
 def _is_made_by_object(cls: type) -> bool:

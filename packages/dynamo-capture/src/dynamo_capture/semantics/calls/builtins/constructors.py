@@ -63,7 +63,7 @@ def make_list(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value
 
 @handles(tuple)
 def make_tuple(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    if args and isinstance(args[0], TupleValue) and args[0].cls is tuple:
+    if args and isinstance(args[0], (TupleValue, Const)) and args[0].python_type() is tuple:
         return args[0]
     return TupleValue(list(args[0].items_for_list(tx)) if args else [])
 

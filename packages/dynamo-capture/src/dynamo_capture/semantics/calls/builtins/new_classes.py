@@ -14,8 +14,9 @@ from typing import Any
 
 import fx_guards
 from dynamo_capture.foundation.break_kinds import CLASS_MADE
+from dynamo_capture.foundation.class_members import is_immutable
 from dynamo_capture.foundation.errors import DataDependent, GraphBreak, NotConstant
-from dynamo_capture.foundation.known_objects import is_immutable, is_known
+from dynamo_capture.foundation.known_objects import is_known
 from dynamo_capture.frames.frame import Frame, Return, break_of
 from dynamo_capture.frames.globals_scope import GlobalsScope
 from dynamo_capture.frames.steps import prepare

@@ -9,6 +9,7 @@ import types
 from typing import Any
 
 from dynamo_capture.foundation.break_kinds import UNKNOWN_VALUE
+from dynamo_capture.foundation.class_members import module_of
 from dynamo_capture.foundation.errors import GraphBreak, NotConstant
 from dynamo_capture.values import Const, ObjectValue, TextValue, Value
 from dynamo_capture.values.base import Context
@@ -52,7 +53,7 @@ def text_of_exception(tx: Context, value: ObjectValue, name: str) -> Value:
     if name == "__repr__":
         shown = f"({plain[0]!r})" if len(plain) == 1 else repr(tuple(plain))
         return Const(value.cls.__name__ + shown)
-    base: type = next(cls for cls in value.cls.__mro__ if cls.__module__ == "builtins")
+    base: type = next(cls for cls in value.cls.__mro__ if module_of(cls) == "builtins")
     return Const(tx.fold(lambda: str(base(*plain))))
 
 

@@ -8,8 +8,8 @@ import typing
 from typing import Any
 
 from dynamo_capture.foundation.break_kinds import DESCRIPTOR
+from dynamo_capture.foundation.class_members import LIBRARIES
 from dynamo_capture.foundation.errors import GraphBreak
-from dynamo_capture.foundation.known_objects import LIBRARIES
 from dynamo_capture.semantics.registry import handles
 from dynamo_capture.sources.sources import known_object
 from dynamo_capture.values import Const, MethodValue, ObjectValue, Value

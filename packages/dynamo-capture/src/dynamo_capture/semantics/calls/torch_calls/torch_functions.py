@@ -40,6 +40,7 @@ from dynamo_capture.values import (
 )
 from dynamo_capture.values.base import Context
 from dynamo_capture.values.numbers.condition import DataCondition
+from fx_interface.python_runtime.own_builtins import PROGRAMS_ISINSTANCE
 from fx_interface.tensor_spec import is_differentiable
 
 pure(
@@ -109,7 +110,7 @@ def is_grad_enabled(tx: Context, args: list[Value], kwargs: dict[str, Value]) ->
 
 @handles(torch.is_tensor)
 def is_tensor(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    return Const(isinstance).call(tx, [args[0], Const(torch.Tensor)], {})
+    return Const(PROGRAMS_ISINSTANCE).call(tx, [args[0], Const(torch.Tensor)], {})
 
 
 @handles(torch.numel, least=1)

@@ -1,0 +1,187 @@
+"""No code of a program runs because the compiler looks at an object: while it traces, in guards, when it names it."""
+
+import collections
+import functools
+
+import pytest
+import torch
+
+from dynamo_capture import optimize
+
+RAN = []
+
+
+def _backend(graph_module, example_inputs):
+    return graph_module.forward
+
+
+def _same(program, *makes):
+    """``program`` on what each of ``makes`` gives, as it is and captured: what ran in each call, and the results."""
+    captured = optimize(_backend)(program)
+    for make in makes:
+        outcomes = []
+        for run in (program, captured):
+            arguments = make()
+            RAN.clear()
+            result = run(*arguments)
+            outcomes.append((list(RAN), result))
+        (ran, expected), (ran_captured, actual) = outcomes
+        assert ran_captured == ran
+        torch.testing.assert_close(actual, expected)
+
+
+def _noting(name, value):
+    def asked(self, *args):
+        RAN.append(name)
+        return value(self, *args)
+
+    return asked
+
+
+META = {
+    "__eq__": lambda cls, other: cls is other,
+    "__hash__": lambda cls: 9,
+    "__getattribute__": lambda cls, name: type.__getattribute__(cls, name),
+}
+FACTS = ("__module__", "__name__", "__mro__", "__dict__", "__flags__", "__bases__")
+
+
+def _class_with(meta_members):
+    members = {name: _noting(name, value) for name, value in meta_members.items()}
+    if "__eq__" in members:
+        members.setdefault("__hash__", type.__hash__)
+    meta = type("Meta", (type,), members)
+    return meta("Watched", (), {"size": 3})
+
+
+def _answering(name):
+    return property(_noting(name, lambda cls: type.__dict__[name].__get__(cls)))
+
+
+def _unread(x, o):
+    return x * 2
+
+
+def _identity(x, o):
+    y = x + 1
+    print(end="")
+    return y * 2 if o is not None else y
+
+
+def _attribute(x, o):
+    return x * o.size
+
+
+@pytest.mark.parametrize("program", [_unread, _identity, _attribute])
+@pytest.mark.parametrize("name", META)
+def test_metaclasses_that_compare_hash_and_look_up(program, name):
+    kind = _class_with({name: META[name]})
+    _same(program, *[lambda: (torch.ones(2), kind())] * 2, lambda: (torch.ones(3), kind()))
+
+
+@pytest.mark.parametrize("program", [_unread, _identity, _attribute])
+@pytest.mark.parametrize("name", FACTS)
+def test_metaclasses_that_answer_for_what_c_keeps(program, name):
+    kind = type("Meta", (type,), {name: _answering(name)})("Watched", (), {"size": 3})
+    _same(program, *[lambda: (torch.ones(2), kind())] * 2, lambda: (torch.ones(3), kind()))
+
+
+def test_what_a_class_has_is_read_past_its_metaclass():
+    """A guard on ``B.p`` would ask ``Meta.p``, or ``Meta.__getattr__`` where ``p`` is gone."""
+
+    class Meta(type):
+        p = property(_noting("p", lambda cls: 7))
+        __getattr__ = _noting("__getattr__", lambda cls, name: 1)
+
+    class B(metaclass=Meta):
+        p = 3
+        q = 4
+
+    def program(x, o):
+        return x + o.p + o.q
+
+    _same(program, *[lambda: (torch.ones(2), B())] * 2)
+
+
+@pytest.mark.parametrize("base", [object, list, dict, tuple, frozenset, collections.deque, torch.nn.Module])
+@pytest.mark.parametrize("name", ["__class__", "__dict__", "__module__", "__len__"])
+def test_properties_of_instances(base, name):
+    kind = type("Watched", (base,), {"size": 3, name: property(_noting(name, lambda self: {}))})
+    for program in (_unread, _identity):
+        _same(program, *[lambda: (torch.ones(2), kind())] * 2)
+
+
+@pytest.mark.parametrize("name", ["__class__", "__dict__"])
+def test_properties_that_the_program_asks_for(name):
+    kind = type("Watched", (), {"size": 3, name: property(_noting(name, lambda self: {"a": 1}))})
+
+    def program(x, o):
+        asked = o.__class__ if name == "__class__" else o.__dict__
+        return x * o.size * len(asked)
+
+    _same(program, *[lambda: (torch.ones(2), kind())] * 2)
+
+
+def test_a_dictionary_below_a_property_is_guarded():
+    class Watched:
+        __dict__ = property(_noting("__dict__", lambda self: {}))
+
+        def __init__(self, scale):
+            self.scale = scale
+
+    def program(x, o):
+        return x * o.scale
+
+    _same(program, lambda: (torch.ones(2), Watched(2.0)), lambda: (torch.ones(2), Watched(3.0)))
+
+
+@pytest.mark.parametrize("name", ["__getattribute__", "__getattr__"])
+def test_marks_of_tensors_are_read_below_their_class(name):
+    """``isinstance(tensor, torch.nn.Parameter)`` asks the tensor for ``_is_param``."""
+
+    def answer(self, asked):
+        RAN.append(asked)
+        if name == "__getattr__":
+            raise AttributeError(asked)
+        return torch.Tensor.__getattribute__(self, asked)
+
+    kind = type("Watched", (torch.Tensor,), {name: answer})
+    _same(_unread, *[lambda: (torch.ones(2), torch.ones(2).as_subclass(kind))] * 2)
+
+
+def test_keys_are_hashed_by_their_class():
+    class Watched(collections.OrderedDict):
+        def __len__(self):
+            return 1
+
+        def __hash__(self):
+            RAN.append("__hash__")
+            return 7
+
+    def program(x, o):
+        table = {o: 1}
+        return x * len(table)
+
+    _same(program, *[lambda: (torch.ones(2), Watched(a=1))] * 2)
+
+
+def test_a_class_whose_module_is_no_text():
+    kind = type("Watched", (torch.Tensor,), {})
+    kind.__module__ = property(lambda self: "somewhere")
+    _same(_unread, *[lambda: (torch.ones(2), torch.ones(2).as_subclass(kind))] * 2)
+
+
+def test_functions_of_known_objects_are_known_by_their_class():
+    class Meta(type):
+        __getattribute__ = _noting("__getattribute__", type.__getattribute__)
+
+    class Watched(list, metaclass=Meta):
+        pass
+
+    held = Watched((1, 2))
+    count = functools.partial(held.__len__)
+
+    def program(x):
+        return x * count()
+
+    _same(program, *[lambda: (torch.ones(2),)] * 2)
