@@ -85,3 +85,12 @@ def test_what_holds_no_tensor_is_said() -> None:
     told = fxstack.explain(lambda n: n + 1)(3)
     assert str(told) == "nothing was compiled: no tensor operation was met"
     assert told.result == 4
+
+
+def test_many_reasons_to_run_uncompiled_leave_room_for_breaks() -> None:
+    eager = tuple((f"f{n}", f"reason {n}\n  at a line\n  to do: something") for n in range(30))
+    told = _explained(_if)
+    text = str(Explanation(told.graphs, told.breaks, told.guards, eager, None))
+    assert len(text.splitlines()) <= SCREEN
+    assert "and more that runs uncompiled: .eager" in text
+    assert "graph break [CAP201]" in text

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields
 from pathlib import Path
 from types import CodeType
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch.fx import GraphModule
@@ -21,6 +21,7 @@ from fx_interface.events import Event
 from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.symbols import IntLike, ShapeEnv
 
+T = TypeVar("T")
 _NOT_EXPECTED = ("source", "sources", "where", "identity", "reference", "key", "dispatch_keys")
 """Fields of guards that a reader does not need: what is said apart, and numbers that mean nothing outside."""
 
@@ -52,6 +53,26 @@ _TORCH = str(Path(torch.__file__).parent) + os.sep
 def is_torchs(filename: str) -> bool:
     """Whether a file is one of torch's own, of which the user has written nothing."""
     return filename.startswith(_TORCH)
+
+
+def breaks_by_line(
+    stops: Iterable[T], told: Callable[[T], tuple[str, str, UserLocation | None]]
+) -> list[list[T]]:
+    """Breaks in groups, those of one kind at one line of the user's together; ``told`` says of a break its code, what
+    was met, and where. One at a line of torch's, which a function of torch has that is compiled by itself, is with
+    the break that it repeats."""
+    found = [(stop, *told(stop)) for stop in stops]
+    at_users = {
+        (code, what): where
+        for _, code, what, where in found
+        if where is not None and not is_torchs(where.filename)
+    }
+    groups: dict[tuple[str, object], list[T]] = {}
+    for stop, code, what, where in found:
+        if where is None or is_torchs(where.filename):
+            where = at_users.get((code, what))
+        groups.setdefault((code, where or what), []).append(stop)
+    return list(groups.values())
 
 
 @dataclass(frozen=True, slots=True)

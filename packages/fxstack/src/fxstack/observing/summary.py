@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from fxstack.observing.subjects import is_torchs
+from fx_interface import UserLocation
+from fxstack.observing.subjects import breaks_by_line, is_torchs
 
 Data = Mapping[str, Any]
 _LONGEST = 8
@@ -28,7 +29,8 @@ def summary(data: Data) -> str:
         f"{_count(len(data['launches']), 'kernel')}, {_count(len(data['calls']), 'library call')}; "
         f"{hits} of {_count(len(programs), 'program')} from the cache"
     ]
-    for stop, times in _breaks(data):
+    for stop, *others in breaks_by_line(data["breaks"], _told):
+        times = f" {len(others) + 1} times" if others else ""
         lines.append(f"graph break [{stop['code']}]{times} {stop['what']}\n    at {_place(stop)}")
         lines += [f"        {text}" for text in _source(stop, data)]
         lines.append(f"    to do: {stop['advice']}")
@@ -79,15 +81,8 @@ def _is_in_torch(entry: Data) -> bool:
     return entry["where"] is not None and is_torchs(entry["where"][0])
 
 
-def _breaks(data: Data) -> Iterator[tuple[Data, str]]:
-    """The breaks at each line of the user's once; one at a line of torch's with that of the user's which it repeats."""
-    groups: dict[tuple[str, str], list[Data]] = {}
-    users = {(stop["code"], stop["what"]): _place(stop) for stop in data["breaks"] if not _is_in_torch(stop)}
-    for stop in data["breaks"]:
-        repeated = users.get((stop["code"], stop["what"]), stop["what"])
-        groups.setdefault((stop["code"], repeated if _is_in_torch(stop) else _place(stop)), []).append(stop)
-    for found in groups.values():
-        yield found[0], f" {len(found)} times" if len(found) > 1 else ""
+def _told(stop: Data) -> tuple[str, str, UserLocation | None]:
+    return stop["code"], stop["what"], UserLocation(*stop["where"]) if stop["where"] else None
 
 
 def _source(entry: Data, data: Data) -> Iterator[str]:

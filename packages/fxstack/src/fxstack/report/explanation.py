@@ -24,11 +24,13 @@ from fx_interface import UserLocation, print_graph
 from fx_interface.graph import stack_of_node
 from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fxstack.observing.entries import label_of_node
-from fxstack.observing.subjects import is_torchs
+from fxstack.observing.subjects import breaks_by_line, is_torchs
 
 _LINES = 40
 """What a screen shows."""
 _WIDTH = 110
+_MOST_UNCOMPILED = 8
+"""Lines about what runs uncompiled, on a screen."""
 _MOST_GRAPHS = 8
 """Lines that graphs have on a screen even where there are many breaks."""
 
@@ -57,7 +59,9 @@ class Explanation:
     def __str__(self) -> str:
         if not self.graphs and not self.breaks and not self.eager:
             return "nothing was compiled: no tensor operation was met"
-        head = [self._summary(), *self._uncompiled()]
+        head = [self._summary(), *"\n".join(self._uncompiled()).splitlines()]
+        if len(head) > _MOST_UNCOMPILED:
+            head[_MOST_UNCOMPILED:] = ["and more that runs uncompiled: .eager"]
         last = ["", f"{_count(sum(map(len, self.guards)), 'guard')}, and graphs as text: .details()"]
         room = _LINES - len(head) - len(last) - 1
         stops = list(map(list, self._stops()))
@@ -96,14 +100,9 @@ class Explanation:
         return f"{_count(len(self.graphs), 'graph')}, {_count(len(self.breaks), 'graph break')}{at}"
 
     def _stops(self) -> Iterator[Iterator[str]]:
-        """The lines of each break; equal ones once."""
-        groups: dict[tuple[str, object], list[Break]] = {}
-        users = {(stop.code, stop.what): stop.where for stop in self.breaks if not _is_torchs(stop)}
-        for stop in self.breaks:
-            where = users.get((stop.code, stop.what)) if _is_torchs(stop) else stop.where
-            groups.setdefault((stop.code, where or stop.what), []).append(stop)
-        for (first, *_), times in ((found, len(found)) for found in groups.values()):
-            yield _stop(first, f" {times} times" if times > 1 else "")
+        """The lines of each break; those at one line once."""
+        for first, *others in breaks_by_line(self.breaks, lambda stop: (stop.code, stop.what, stop.where)):
+            yield _stop(first, f" {len(others) + 1} times" if others else "")
 
     def _uncompiled(self) -> Iterator[str]:
         for reason in dict.fromkeys(reason for _, reason in self.eager):
@@ -152,11 +151,6 @@ def _line_of(node: Node) -> UserLocation | None:
     """The innermost line that is not one of torch's."""
     stack = stack_of_node(node)
     return next((where for where in reversed(stack) if not is_torchs(where.filename)), None)
-
-
-def _is_torchs(stop: Break) -> bool:
-    """Whether it is at a line of torch's, as where a function of torch is compiled that the program calls."""
-    return stop.where is not None and is_torchs(stop.where.filename)
 
 
 def _cut(line: str) -> str:
