@@ -16,12 +16,13 @@ import torch
 from torch import nn
 
 from benchmarks.gpu import interleaved
+from benchmarks.gpu_decode import compiled
 from benchmarks.gpu_models import GPU_WORKLOADS
 from benchmarks.models import loss_of
-from benchmarks.worker import _compile
 
 Step = Callable[[], Any]
 SYSTEMS = ("eager", "stock", "fxstack")
+MODES = ("stock reduce-overhead", "fxstack reduce-overhead")
 
 
 def make_step(
@@ -39,7 +40,7 @@ def make_step(
             key: x.contiguous(memory_format=torch.channels_last) if x.dim() == 4 else x
             for key, x in inputs.items()
         }
-    called = _compile(system, model)
+    called = compiled(system, model)
 
     def infer() -> Any:
         with torch.no_grad():
@@ -80,7 +81,7 @@ def main() -> None:
     parser.add_argument(
         "--phases", nargs="+", choices=("inference", "training"), default=["inference", "training"]
     )
-    parser.add_argument("--systems", nargs="+", choices=SYSTEMS, default=list(SYSTEMS))
+    parser.add_argument("--systems", nargs="+", choices=(*SYSTEMS, *MODES), default=list(SYSTEMS))
     parser.add_argument("--dtype", default="bfloat16")
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--kernels", type=int, default=0, help="how many of the longest kernels to print")

@@ -96,3 +96,21 @@ def test_a_filter_of_guards_is_a_function() -> None:
     assert Options.make({"guard_filter_fn": list}).guard_filter_fn is list
     with pytest.raises(OptionError, match=r"FXS103.*guard_filter_fn"):
         Options.make({"guard_filter_fn": 3})
+
+
+def test_modes_and_options_that_record_cuda_graphs() -> None:
+    assert not Options.make(None).cuda_graphs
+    assert not Options.make(None, "strict").cuda_graphs
+    for asked in (
+        Options.make(None, "reduce-overhead"),
+        Options.make({"cuda_graphs": True}),
+        Options.make({"triton.cudagraphs": True}),
+        Options.make(Options(mode="reduce-overhead")),
+    ):
+        assert asked.cuda_graphs
+        assert asked.mode == "default"
+        assert Options.make(asked) == asked
+    assert not Options.make({"triton.cudagraphs": False}).cuda_graphs
+    assert Options.make({"cuda_graphs": "beside threads"}, "reduce-overhead").cuda_graphs == "beside threads"
+    with pytest.raises(OptionError, match=r"(?s)FXS103.*'sometimes'.*'beside threads'"):
+        Options.make({"cuda_graphs": "sometimes"})

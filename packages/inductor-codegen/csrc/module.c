@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "described.h"
 #include "shim.h"
 #include "tensors.h"
 #include "watching.h"
@@ -29,6 +30,9 @@ static PyMethodDef methods[] = {
      "bytes, or -1 where `_cdata` must be asked."},
     {"exports", exports, METH_O, "Whether the loaded torch (or this runtime) has a C function of that name."},
     {"scalar_type", scalar_type, METH_O, "The number of a dtype in torch's C interface; KeyError if it has none."},
+    {"described", described, METH_VARARGS,
+     "described(values, positions, addresses): bytes that are equal for tensors at these positions that a compiled graph reads "
+     "alike: same type, device, sizes and strides, and the same memory, if `addresses` is true."},
     {"watch", watching_watch, METH_O,
      "watch(begins): from now on kernels and library calls of compiled graphs are timed, or no longer; watchers add up."},
     {"watched", watching_watched, METH_NOARGS,

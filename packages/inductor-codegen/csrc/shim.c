@@ -29,6 +29,7 @@ static const Wanted WANTED_FUNCTIONS[] = {
     WANTED(get_sizes, "aoti_torch_get_sizes"),
     WANTED(get_strides, "aoti_torch_get_strides"),
     WANTED(get_dtype, "aoti_torch_get_dtype"),
+    WANTED(get_data_ptr, "aoti_torch_get_data_ptr"),
     WANTED(get_device_type, "aoti_torch_get_device_type"),
     WANTED(get_device_index, "aoti_torch_get_device_index"),
     WANTED(is_defined, "aoti_torch_is_defined"),

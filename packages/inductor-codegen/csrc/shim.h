@@ -18,6 +18,7 @@ typedef struct {
     int32_t (*get_sizes)(Handle, int64_t **);
     int32_t (*get_strides)(Handle, int64_t **);
     int32_t (*get_dtype)(Handle, int32_t *);
+    int32_t (*get_data_ptr)(Handle, void **);
     int32_t (*get_device_type)(Handle, int32_t *);
     int32_t (*get_device_index)(Handle, int32_t *);
     int32_t (*is_defined)(Handle, bool *);

@@ -20,6 +20,10 @@ an operator, never less. ``strict`` gives eager's bits on a CPU: generated code 
 fixes, everything else is done by the kernel that eager calls (``primtorch_decomps.STRICT``)."""
 
 
+_RECORDED = ("reduce-overhead", "max-autotune")
+"""Modes of ``torch.compile`` in which graphs on a GPU are recorded as CUDA graphs."""
+
+
 class OptionError(StackError, RuntimeError):
     """An argument of ``fxstack.compile`` has no meaning (codes FXS101-FXS103). A ``RuntimeError``, as torch's is."""
 
@@ -42,7 +46,10 @@ class Options:
     copies, before it is used (``fxstack.checking``); None is whether ``$FXSTACK_CHECK`` is ``1``. ``remote_cache``: the
     address of a cache that is asked for what ``cache_dir`` has not (``fxstack.cache``), and either
     ``remote_cache_key``, a file with the public key that must have signed its entries, or ``remote_cache_trusted``;
-    None is ``$FXSTACK_REMOTE_CACHE`` and ``$FXSTACK_REMOTE_CACHE_KEY``.
+    None is ``$FXSTACK_REMOTE_CACHE`` and ``$FXSTACK_REMOTE_CACHE_KEY``. ``cuda_graphs``: graphs on a GPU are recorded
+    as CUDA graphs when they are called again, and replayed; ``mode="reduce-overhead"`` asks for it too. ``True``
+    records while no other thread of Python is alive, as one that draws random numbers on the GPU meanwhile would get an
+    exception; ``"beside threads"`` says that none does, nor waits for the whole device.
     """
 
     cache_dir: Path | None = None
@@ -59,6 +66,7 @@ class Options:
     remote_cache: str | None = None
     remote_cache_key: str | None = None
     remote_cache_trusted: bool = False
+    cuda_graphs: bool | Literal["beside threads"] = False
 
     @classmethod
     def make(cls, options: Options | Mapping[str, Any] | None, mode: str | None = None) -> Options:
@@ -77,7 +85,8 @@ class Options:
                 raise OptionError("FXS103", f"{name} is {value!r}", action=f"use {wanted}, or None")
         environment = {name: os.environ.get(name, "") for name in _VARIABLES}
         check_choices({f"${name}": value for name, value in environment.items()}, _VARIABLES)
-        chosen = check_mode(made.mode if mode in (None, "default") else mode)
+        asked = made.mode if mode in (None, "default") else mode
+        chosen = check_mode(asked)
         directory = Path(made.cache_dir) if made.cache_dir is not None else default_cache_dir()
         compiler = made.compiler or os.environ.get("CXX")
         policy = made.on_internal_error or default_policy()
@@ -91,6 +100,7 @@ class Options:
             mode=chosen,
             on_internal_error=policy,
             check=check,
+            cuda_graphs=made.cuda_graphs or asked in _RECORDED,
             remote_cache=made.remote_cache or os.environ.get("FXSTACK_REMOTE_CACHE") or None,
             remote_cache_key=made.remote_cache_key or os.environ.get("FXSTACK_REMOTE_CACHE_KEY") or None,
         )
@@ -115,6 +125,7 @@ _CHOICES: dict[str, tuple[str | bool | None, ...]] = {
     "cache": _SWITCH,
     "verify": _SWITCH,
     "remote_cache_trusted": _SWITCH,
+    "cuda_graphs": (*_SWITCH, "beside threads"),
 }
 ARGUMENTS: dict[str, tuple[bool | None, ...]] = dict.fromkeys(
     ("fullgraph", "dynamic", "disable", "isolate_recompiles"), (None, *_SWITCH)

@@ -75,9 +75,13 @@ def compile_captured(
 
     def compile_part(part: GraphModule, examples: Sequence[Any]) -> tuple[CompiledGraph, JointPlan]:
         made = _load_or_compile(part, examples, options)
-        run = finish(
-            made.plan, made.forward, made.backward, fallback=forward_of(part), rehearse=rehearsal_of(part)
-        )
+        forward, backward = made.forward, made.backward
+        if options.cuda_graphs:
+            from fxstack.programs.recorded import recorded  # an option that few ask for
+
+            beside_threads = options.cuda_graphs == "beside threads"
+            forward, backward = recorded(made.plan, forward, backward, part, beside_threads=beside_threads)
+        run = finish(made.plan, forward, backward, fallback=forward_of(part), rehearse=rehearsal_of(part))
         return run, made.plan
 
     try:

@@ -11,6 +11,7 @@
 | IND302 | an operator returned a tensor of another size or type than the compiler expected (raised as RuntimeError) |
 | IND303 | an operator returned another number of results than its schema says (raised as RuntimeError) |
 | IND401 | a stored compiled graph cannot be loaded |
+| IND501 | no CUDA graph is replayed for a graph (logged, never raised) |
 """
 
 from __future__ import annotations

@@ -61,6 +61,13 @@ def test_reshape_of_transposed_memory_has_no_strides() -> None:
     assert reshape((3, 2, 4), (3, 8)).restride(Layout((3, 2, 4), (1, 12, 3), 0)) == Layout((3, 8), (1, 3), 0)
 
 
+def test_dimensions_of_one_element_go_on_in_row_major_order() -> None:
+    heads = reshape((2, 1, 64), (2, 1, 4, 16)).restride(Layout((2, 1, 64), (192, 192, 1), 0))
+    assert heads == Layout(
+        (2, 1, 4, 16), (192, 64, 16, 1), 0
+    )  # transposed, kernels of attention check the 64
+
+
 def test_symbolic_reshape_is_cut_into_segments() -> None:
     env = ShapeEnv()
     s, t = env.create_symbol(5, low=2), env.create_symbol(7, low=2)

@@ -137,3 +137,35 @@ def described() -> str | None:
             value = [device for _, device in value]
         parts.append(f"{fact.name}={value!r}")
     return "\n".join(parts)
+
+
+_OF_KERNELS: Final = (
+    torch.is_inference_mode_enabled,
+    _C._get_deterministic_algorithms,
+    _C._get_deterministic_fill_uninitialized_memory,
+    _C._get_cudnn_enabled,
+    _C._get_cudnn_benchmark,
+    _C._get_cudnn_deterministic,
+    _C._get_flash_sdp_enabled,
+    _C._get_math_sdp_enabled,
+    _C._get_mem_efficient_sdp_enabled,
+    _C._get_cudnn_sdp_enabled,
+    _C._get_cublas_allow_tf32,
+    _C._get_cudnn_allow_tf32,
+    _C._get_cublas_allow_fp16_reduced_precision_reduction,
+    _C._get_cublas_allow_bf16_reduced_precision_reduction,
+    _C._get_linalg_preferred_backend,
+)
+
+
+def read_by_kernels() -> tuple[Any, ...]:
+    """The settings by which library calls on a GPU choose what they do and how results are made: cheap to read, and
+    values that can be compared within one process."""
+    return tuple([_value(read) for read in _OF_KERNELS])
+
+
+def _value(read: Callable[[], Any]) -> Any:
+    try:
+        return read()
+    except RuntimeError as error:  # two interfaces set parts of it
+        return str(error)

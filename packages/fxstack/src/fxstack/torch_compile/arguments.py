@@ -57,14 +57,15 @@ MODES = (
     Entry("default", DONE, "results rounded where eager rounds them"),
     Entry(
         "reduce-overhead",
-        ACCEPTED,
-        "no CUDA graphs are recorded: one native function launches the kernels of a graph",
+        DONE,
+        "a graph on a GPU, forward or backward, is recorded as a CUDA graph after some calls, and replayed where nobody"
+        " can tell but by the time; results stay what they are (option `cuda_graphs`)",
     ),
     Entry(
         "max-autotune",
         ACCEPTED,
-        "nothing is measured and no CUDA graphs are recorded: kernels are chosen by rules, matrix products are the"
-        " library's",
+        "nothing is measured: kernels are chosen by rules, matrix products are the library's; CUDA graphs as for"
+        " `reduce-overhead`",
     ),
     Entry(
         "max-autotune-no-cudagraphs",

@@ -33,7 +33,11 @@ COMPILER = (
         "the function's operations are part of the graph; equal parts are compiled once",
     ),
     Entry("wrap_numpy", DONE, "the function is captured, with tensors in and out"),
-    Entry("cudagraph_mark_step_begin", ABSENT, "no CUDA graphs are recorded; calling it inside is captured"),
+    Entry(
+        "cudagraph_mark_step_begin",
+        ABSENT,
+        "results of recorded graphs are never overwritten, so no step has to be marked; calling it inside is captured",
+    ),
     Entry("save_cache_artifacts", COUNTERPART, "copy `cache_dir`: artifacts are files, named by content"),
     Entry("load_cache_artifacts", COUNTERPART, "point `cache_dir` at the copy"),
     Entry("load_compiled_function", ABSENT, "nothing is packaged"),

@@ -78,14 +78,14 @@ FAMILIES = (
     ),
     Family(
         "CUDA graphs",
-        "no CUDA graphs are recorded: one native function launches the kernels of a graph",
+        "what is recorded is replayed where nobody can tell, by rules of this stack's own",
         """
         cudagraph_policy cudagraph_unsafe_unbacked_ops custom_should_partition_ops graph_partition
         triton.cudagraph_capture_sizes triton.cudagraph_dynamic_shape_warn_limit
         triton.cudagraph_min_partition_size triton.cudagraph_or_error triton.cudagraph_partition_memory_budget
         triton.cudagraph_skip_dynamic_graphs triton.cudagraph_support_input_mutation triton.cudagraph_trees
         triton.cudagraph_trees_history_recording triton.cudagraph_trees_objgraph
-        triton.cudagraph_unexpected_rerecord_limit triton.cudagraphs triton.fast_path_cudagraph_asserts
+        triton.cudagraph_unexpected_rerecord_limit triton.fast_path_cudagraph_asserts
         triton.force_cudagraph_sync triton.force_cudagraphs_warmup
         triton.reorder_for_reducing_graph_partitions triton.skip_cudagraph_warmup
         triton.slow_path_cudagraph_asserts

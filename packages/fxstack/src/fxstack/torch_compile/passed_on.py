@@ -31,5 +31,9 @@ PASSED_ON = {
         "`guard_filter_fn`: which guards of a capture are checked; those on tensors and sizes always are",
         lambda value: {"guard_filter_fn": value},
     ),
+    "triton.cudagraphs": PassedOn(
+        "`cuda_graphs`: graphs on a GPU are recorded as CUDA graphs",
+        lambda value: {"cuda_graphs": bool(value)},
+    ),
     "cpp.cxx": PassedOn("`compiler`: the first command that is named", _compiler),
 }

@@ -147,6 +147,11 @@ class Reshape:
             for axis in reversed(segment.result):
                 strides[axis] = step
                 step = step * self.sizes[axis]
+        for axis in reversed(
+            range(len(self.sizes) - 1)
+        ):  # in no segment; kernels ask for multiples of their width
+            if is_one(self.sizes[axis]):
+                strides[axis] = strides[axis + 1] * self.sizes[axis + 1]
         return Layout(self.sizes, tuple(strides), layout.offset)
 
 

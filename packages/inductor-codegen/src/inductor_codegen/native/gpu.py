@@ -21,6 +21,7 @@ from inductor_codegen.codegen.wrapper.kernel_calls import CPU
 from inductor_codegen.ir.program import Program
 from inductor_codegen.native.cpu import build_entry, graph_key, load_again
 from inductor_codegen.native.library import LIBRARY
+from inductor_codegen.native.recordable import why_not_recorded
 from inductor_codegen.native_errors import ArtifactLoadError
 from inductor_codegen.pipeline import kernel_sources
 from inductor_codegen.runtime import CompiledGraph, GraphRecord, load
@@ -54,6 +55,7 @@ def build_triton_graph(
             "graph": record.to_data(),
             "device": device.index or 0,
             "kernels": records,
+            "not_recorded": why_not_recorded(program),
         }
         return metadata, {LIBRARY: library, _MODULE: text.encode()}
 
@@ -69,7 +71,12 @@ def load_triton_graph(artifact: Artifact) -> CompiledGraph:
     metadata = artifact.metadata
     try:
         kernels = tuple(map(KernelRecord.from_data, metadata["kernels"]))
-        record, device = GraphRecord.from_data(metadata["graph"]), int(metadata["device"])
+        device = int(metadata["device"])
+        record = replace(
+            GraphRecord.from_data(metadata["graph"]),
+            gpu=device,
+            not_recorded=str(metadata["not_recorded"]),
+        )
         loader = KernelLoader(artifact.files[_MODULE], kernels, device)
     except (KeyError, TypeError, ValueError, OSError) as error:
         raise ArtifactLoadError(

@@ -13,13 +13,14 @@ except ImportError as error:
         f"the native extension of inductor-codegen cannot be loaded ({error}); in a source tree, build it with "
         "`python packages/inductor-codegen/hatch_build.py`"
     ) from error
-from inductor_codegen._runtime import ENTRY_ABI, CompiledGraph
+from inductor_codegen._runtime import ENTRY_ABI, CompiledGraph, described
 
 __all__ = [
     "ENTRY_ABI",
     "TENSOR_SLOT",
     "CompiledGraph",
     "calibrate",
+    "described",
     "device_numbers",
     "exports",
     "scalar_type",

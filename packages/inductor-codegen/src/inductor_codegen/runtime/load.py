@@ -22,7 +22,8 @@ class GraphRecord:
 
     ``input_kinds`` has a letter for each input: t tensor, i integer, f float, u unused. ``output_kinds``: t, i, f, or n
     for None. ``operators`` are the calls made through Python; ``release_gil`` says whether other Python threads may run
-    during a call; ``key`` is the artifact's key.
+    during a call; ``key`` is the artifact's key. ``gpu``: the CUDA device that it runs on, None for the CPU;
+    ``not_recorded``: why no CUDA graph may be recorded of it (both are the artifact's to tell).
     """
 
     key: str
@@ -31,6 +32,8 @@ class GraphRecord:
     operators: tuple[OperatorCall, ...] = ()
     release_gil: bool = False
     scratch_limit: int = SCRATCH_LIMIT
+    gpu: int | None = None
+    not_recorded: str = ""
 
     def to_data(self) -> dict[str, Any]:
         """JSON data."""
