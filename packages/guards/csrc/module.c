@@ -118,6 +118,8 @@ static PyObject *instance_dict_below(PyObject *module, PyObject *obj) {
 static PyMethodDef methods[] = {
     {"set_tensor_layout", set_tensor_layout, METH_O, "Offsets of tensor metadata, or None: off."},
     {"tensor_metadata", tensor_metadata, METH_O, "A tensor's metadata as read natively."},
+    {"set_number_layout", set_number_layout, METH_O, "Dispatch keys and dtypes of numbers in memory, or None: off."},
+    {"lone_numbers", (PyCFunction)(void (*)(void))lone_numbers, METH_FASTCALL, "fx_guards.contents, natively."},
     {"set_module_getattr", set_module_getattr, METH_O, "torch.nn.Module.__getattr__."},
     {"set_extent_readers", set_extent_readers, METH_VARARGS, "(tensor, dim) -> size; (tensor, dim) -> stride."},
     {"bind_state", bind_state, METH_NOARGS, "Find torch's state functions: name -> reader."},

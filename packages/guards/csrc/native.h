@@ -205,6 +205,13 @@ int tensors_that_fit(const TensorFact *checks, int n);
 const void *tensor_storage(PyObject *value); /* NULL: not readable here */
 int tensor_extent(PyObject *value, int stride, Py_ssize_t dim, int64_t *result);
 PyObject *tensor_metadata(PyObject *module, PyObject *tensor);
+uint64_t tensor_keys(PyObject *plain);
+int tensor_dtype(PyObject *plain);
+void *tensor_handle(PyObject *tensor); /* what torch's C interface takes */
+
+/* contents.c */
+PyObject *set_number_layout(PyObject *module, PyObject *layout);
+PyObject *lone_numbers(PyObject *module, PyObject *const *args, Py_ssize_t nargs);
 
 int tensor_is_plain_type(PyTypeObject *type);
 uint64_t tensor_fingerprint(PyObject *value); /* of a plain tensor: dtype and sizes, never 0 */

@@ -110,6 +110,10 @@ int tensor_extent(PyObject *value, int stride, Py_ssize_t dim, int64_t *result) 
     return 1;
 }
 
+uint64_t tensor_keys(PyObject *plain) { return keys_of(impl_of(plain)); }
+int tensor_dtype(PyObject *plain) { return dtype_of(impl_of(plain)); }
+void *tensor_handle(PyObject *tensor) { return (char *)tensor + at.impl; }
+
 const void *tensor_storage(PyObject *value) {
     return tensor_is_plain(value) ? *(const void *const *)(impl_of(value) + at.storage) : NULL;
 }

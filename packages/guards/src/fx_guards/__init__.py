@@ -42,10 +42,12 @@ from fx_interface.python_runtime.own_builtins import use_isinstance
 use_isinstance(_native.is_instance)
 
 if TYPE_CHECKING:
+    from fx_guards.contents import lone_numbers
     from fx_guards.kinds.state import GlobalState, global_state
     from fx_guards.kinds.tensor import StorageGroups, TensorMatch, storage_groups, tensor_match
 
 _NEED_TORCH = {
+    "lone_numbers": "fx_guards.contents",
     "GlobalState": "fx_guards.kinds.state",
     "global_state": "fx_guards.kinds.state",
     "StorageGroups": "fx_guards.kinds.tensor",
@@ -101,6 +103,7 @@ __all__ = [
     "guard_kind",
     "is_closed_default",
     "known_object",
+    "lone_numbers",
     "shape_relations",
     "storage_groups",
     "tensor_match",

@@ -82,6 +82,10 @@ _DTYPES = tuple(
 )
 
 
+_NUMBERS = (torch.float32, torch.float64, torch.int32, torch.int64)
+"""What ``fx_guards.contents`` reads natively."""
+
+
 def calibrate() -> Calibration:
     """Measure, check, and set up the native module. Logs why where something is not usable."""
     _native.set_module_getattr(_MODULE_GETATTR)
@@ -99,9 +103,11 @@ def calibrate() -> Calibration:
         )
         dtypes = {d: _native.tensor_metadata(torch.empty(0, dtype=d))[1] for d in _DTYPES}
         _verify(dtypes, devices)
+        _native.set_number_layout((_keys_of_numbers(), *(dtypes[dtype] for dtype in _NUMBERS)))
     except (LookupError, OSError, ValueError, struct.error) as error:
         _log.warning("[GRD002] tensor guards are checked in Python: %s", error)
         _native.set_tensor_layout(None)
+        _native.set_number_layout(None)
         layout = None
     readers, masks = _state_readers(dtypes)
     return Calibration(layout, plain_keys, dtypes, devices, readers, masks)
@@ -249,6 +255,14 @@ def _plain_keys() -> int:
             if key is None:
                 continue
             keys |= int(torch._C.DispatchKeySet(key).raw_repr())
+    return keys
+
+
+def _keys_of_numbers() -> int:
+    """Every dispatch key of tensors on a CPU whose memory holds their numbers as they are: not negated, say."""
+    keys = dispatch_keys(torch.empty(1)) | dispatch_keys(torch.empty(1, requires_grad=True))
+    with torch.inference_mode():
+        keys |= dispatch_keys(torch.empty(1))
     return keys
 
 

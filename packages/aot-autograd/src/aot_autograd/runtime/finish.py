@@ -11,7 +11,7 @@ from aot_autograd.plan import JointPlan
 from aot_autograd.runtime.inputs.conjugate_bits import unmarking
 from aot_autograd.runtime.inputs.forms import giving_forms
 from aot_autograd.runtime.inputs.overlap import OverlapCheck
-from aot_autograd.runtime.inputs.write_back import count_more, count_writes, write_back
+from aot_autograd.runtime.inputs.write_back import WriteBack, count_more, count_writes
 from aot_autograd.runtime.results import Maker, result_maker
 from aot_autograd.runtime.training import training_function
 from fx_interface.backend import CompiledGraph
@@ -93,13 +93,13 @@ def _no_gradients() -> tuple[()]:
 
 def _inference(plan: JointPlan, forward: CompiledGraph, make: Maker | None) -> CompiledGraph:
     constants = plan.constants
-    mutated = plan.mutated
+    write_back = WriteBack(plan.mutated)
     returned = plan.returned
     versions, more = plan.versions, plan.versions_of_inputs
 
     def run(*inputs: Any) -> Sequence[Any]:
         results = forward(*inputs, *constants)
-        write_back(inputs, results, mutated)
+        write_back(inputs, results)
         count_writes(results, versions)
         count_more(inputs, more)
         return results[:returned] if make is None else make(inputs, results)
@@ -107,7 +107,7 @@ def _inference(plan: JointPlan, forward: CompiledGraph, make: Maker | None) -> C
     def run_without_gradients(*inputs: Any) -> Sequence[Any]:
         with torch.no_grad():
             results = forward(*inputs, *constants)
-            write_back(inputs, results, mutated)
+            write_back(inputs, results)
             count_writes(results, versions)
             count_more(inputs, more)
         return results[:returned] if make is None else make(inputs, results)

@@ -22,7 +22,7 @@ from aot_autograd.runtime.hooks.partially_used_inputs import PartlyReached, led_
 from aot_autograd.runtime.hooks.result_hooks import prepare_hooks
 from aot_autograd.runtime.hooks.unreached_inputs import guard_hooks
 from aot_autograd.runtime.hooks.watched_results import watch
-from aot_autograd.runtime.inputs.write_back import count_more, count_writes, write_back
+from aot_autograd.runtime.inputs.write_back import WriteBack, count_more, count_writes
 from aot_autograd.runtime.results import Maker
 from aot_autograd.runtime.saved import Kept, owned, reader
 from fx_interface.backend import CompiledGraph
@@ -148,8 +148,9 @@ def _forward_method(
     everything = [(isinstance(source, SavedInput), source.index) for source in backward_plan.saved]
     shared = [pair for pair, own in zip(everything, owned(plan, backward_plan), strict=True) if not own]
     own_results = [i for (_, i), own in zip(everything, owned(plan, backward_plan), strict=True) if own]
-    quiet = [m for m in plan.mutated if not m.differentiable]
+    write_quietly = WriteBack([m for m in plan.mutated if not m.differentiable])
     dirty = [m for m in plan.mutated if m.differentiable]
+    write_dirty = WriteBack(dirty, later=1)  # which mark_dirty counts
     constant = sorted(set(range(returned)) - set(plan.differentiable))
     symbols = [position for _, position in plan.symbols]
     born = [index for _, index in plan.born]
@@ -173,8 +174,7 @@ def _forward_method(
             raise RuntimeError(_INFERENCE)  # as autograd does, which comes to it when the inputs are written
         if symbols or born:
             ctx.sizes = [*(inputs[position] for position in symbols), *(results[index] for index in born)]
-        if quiet:
-            write_back(inputs, results, quiet)
+        write_quietly(inputs, results)
         if versions:
             count_writes(results, versions)
         if more:
@@ -183,7 +183,7 @@ def _forward_method(
             ctx.mark_non_differentiable(*[r for i in constant if isinstance(r := results[i], torch.Tensor)])
         if not dirty:
             return tuple(results[:returned])
-        write_back(inputs, results, dirty, later=1)  # which mark_dirty counts
+        write_dirty(inputs, results)
         ctx.mark_dirty(*[inputs[m.input_index] for m in dirty])
         return (*[inputs[m.input_index] for m in dirty], *results[:returned])
 

@@ -9,7 +9,7 @@ import torch
 
 from aot_autograd import aot_function
 from aot_autograd.plan import MutatedInput
-from aot_autograd.runtime.inputs.write_back import write_back
+from aot_autograd.runtime.inputs.write_back import WriteBack
 from fx_interface.signature import OutputKind, signature_of
 
 
@@ -38,10 +38,31 @@ def test_the_version_counts_each_write() -> None:
         made = torch.zeros(3)
     inputs = (copied, untouched, itself, made)
     writes = [MutatedInput(0, 1, False), MutatedInput(2, 0, False), MutatedInput(3, 2, False)]
-    write_back(inputs, (itself, torch.ones(3), made), writes)
+    WriteBack(writes)(inputs, (itself, torch.ones(3), made))
     assert (copied._version, copied.sum().item()) == (1, 3)
     assert (itself._version, untouched._version) == (1, 0)
-    write_back(inputs, (), [])
+    WriteBack([])(inputs, ())
+
+
+def test_versions_of_inference_tensors_are_not_counted_and_those_around_them_are() -> None:
+    with torch.inference_mode():
+        first, second = torch.zeros(3), torch.zeros(3)
+    plain = [torch.zeros(3) for _ in range(3)]
+    inputs = [plain[0], first, plain[1], second, plain[2]]
+    write = WriteBack([MutatedInput(i, i, False) for i in range(5)])
+    write(inputs, inputs)
+    with torch.inference_mode():
+        write(inputs, inputs)
+    assert [x._version for x in plain] == [2, 2, 2]
+
+
+@pytest.mark.parametrize("later", [0, 1])
+def test_several_writes_count_as_in_eager(later: int) -> None:
+    written, copied = torch.zeros(3), torch.zeros(3)
+    writes = [MutatedInput(0, 0, False, 3), MutatedInput(1, 1, False, 2)]
+    WriteBack(writes, later)([written, copied], [written, torch.ones(3)])
+    assert [written._version, copied._version] == [3 - later, 2 - later]
+    assert copied.tolist() == [1, 1, 1]
 
 
 def test_a_graph_may_write_inputs_itself(library: Any) -> None:
@@ -132,12 +153,12 @@ def test_many_copies_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     writes = [MutatedInput(i, i, False) for i in range(5)]
     inputs = [torch.zeros(2) for _ in range(3)] + [torch.zeros(2, dtype=torch.int64) for _ in range(2)]
     results = [torch.full_like(x, i + 1) for i, x in enumerate(inputs)]
-    write_back(inputs, results, writes)
+    WriteBack(writes)(inputs, results)
     assert sorted(together) == [2, 3]
     assert [x[1].item() for x in inputs] == [1, 2, 3, 4, 5]
     assert [x._version for x in inputs] == [1] * 5
     base = torch.arange(10.0)
     shared = [base[i : i + 2] for i in range(0, 10, 2)]
-    write_back(shared, [base[0:2], base[0:2] + 1, base[2:4], base[2:4], base[8:10]], writes)
+    WriteBack(writes)(shared, [base[0:2], base[0:2] + 1, base[2:4], base[2:4], base[8:10]])
     assert sorted(together) == [2, 3]
     assert base.tolist() == [0, 1, 1, 2, 1, 2, 1, 2, 8, 9]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import field
 from typing import Any, ClassVar
 
@@ -11,7 +11,7 @@ import torch
 from dynamo_capture.guard_kinds.fact_texts import fact_in_words
 from dynamo_capture.sources.formulas import NUMBERS, SPACE
 from dynamo_capture.sources.number_facts import COMPARISONS, Facts
-from fx_guards import GuardRecord, guard_kind
+from fx_guards import GuardRecord, guard_kind, lone_numbers
 from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.source import Source
 
@@ -67,22 +67,20 @@ class FloatFacts(GuardRecord):
         tensors = [v for v in read if type(v) not in NUMBERS]
         if not all(issubclass(cls, torch.Tensor) for cls in set(map(type, tensors))):
             return False
-        contents = _contents(tensors)
-        if contents is None:
+        found = lone_numbers(tensors, [v for v in value[self.count :] if isinstance(v, torch.Tensor)])
+        if found is None:
             return False
-        written = [v for v in value[self.count :] if isinstance(v, torch.Tensor)]
-        addresses = set(map(torch.Tensor.data_ptr, tensors))
-        addresses.update(map(torch.Tensor.data_ptr, written))
-        if len(addresses) < len(tensors) + len(written):
-            return False
-        return self._first_refusal([v if type(v) in NUMBERS else next(contents) for v in read]) is None
+        if len(found) < self.count:
+            contents = iter(found)
+            found = [v if type(v) in NUMBERS else next(contents) for v in read]
+        return self._first_refusal(found) is None
 
-    def _first_refusal(self, numbers: list[int | float]) -> tuple[str, tuple[int | float, ...]] | None:
+    def _first_refusal(self, numbers: Sequence[int | float]) -> tuple[str, tuple[int | float, ...]] | None:
         for (function, columns), (text, _) in zip(self._functions, self.programs, strict=True):
             called = list(zip(*[[numbers[place] for place in column] for column in columns], strict=True))
-            has_zero = any(0 in arguments for arguments in called)  # 0.0 and -0.0 are equal
-            distinct = called if has_zero else set(called)
-            for arguments in distinct:
+            distinct = set(called)
+            has_zero = any(0 in arguments for arguments in distinct)  # 0.0 and -0.0 are equal
+            for arguments in called if has_zero else distinct:
                 try:
                     if not function(*arguments):
                         return text, arguments
@@ -111,19 +109,6 @@ def float_facts(facts: Facts, written: Iterable[Source]) -> FloatFacts:
         written = ()
     others = [source for source in written if source not in facts.read]
     return FloatFacts(read[0], (*read[1:], *others), len(read), facts.programs())
-
-
-def _contents(tensors: Sequence[torch.Tensor]) -> Iterator[int | float] | None:
-    """The contents of tensors of one element; None if one has more, or is a part of other memory.
-
-    Optimizers have a counter a parameter, so each fact is asked of all at once, without a loop in Python.
-    """
-    sizes = map(torch.UntypedStorage.nbytes, map(torch.Tensor.untyped_storage, tensors))
-    if set(map(torch.Tensor.numel, tensors)) - {1} or list(sizes) != list(
-        map(torch.Tensor.element_size, tensors)
-    ):
-        return None
-    return map(torch.Tensor.item, tensors)
 
 
 def _is_odd(value: Any) -> bool:

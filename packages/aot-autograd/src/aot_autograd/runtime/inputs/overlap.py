@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from aot_autograd.plan import Apart
+from aot_autograd.runtime.inputs.columns import items
 
 
 class OverlapCheck:
@@ -19,6 +20,7 @@ class OverlapCheck:
 
     def __init__(self, apart: Apart, *, fixed_sizes: bool) -> None:
         self._positions = (*apart.written, *apart.others)
+        self._chosen = items(self._positions)
         self._count = len(apart.written)
         self._fixed_sizes = fixed_sizes
         self._lengths: list[int] | None = None
@@ -26,7 +28,7 @@ class OverlapCheck:
 
     def first(self, inputs: Sequence[Any]) -> tuple[int, int] | None:
         """The numbers of two inputs that share memory, one of them written; None if there are none."""
-        tensors = [inputs[position] for position in self._positions]
+        tensors = self._chosen(inputs)
         try:
             starts = list(map(torch.Tensor.data_ptr, tensors))
         except RuntimeError:

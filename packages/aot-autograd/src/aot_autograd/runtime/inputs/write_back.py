@@ -2,45 +2,72 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import torch
 
 from aot_autograd.plan import MutatedInput
+from aot_autograd.runtime.inputs.columns import items
 
 _FEW = 4
 """Copies that are not worth putting together."""
 
 _set_versions = torch._C._autograd._unsafe_set_version_counter
+_version = operator.attrgetter("_version")
 
 
-def write_back(
-    inputs: Sequence[Any], results: Sequence[Any], writes: Iterable[MutatedInput], later: int = 0
-) -> None:
-    """Each written input gets its result's content, and a version that tells of as many writes as the program made.
+class WriteBack:
+    """Written inputs get their results' contents, and versions that tell of as many writes as the program made.
 
     Where a graph returns the input itself, written, autograd only hears of the write, of all such inputs at once. Of
-    writes that do not count it never hears. ``later``: writes that are still going to be counted.
+    writes that do not count it never hears. ``later``: writes that are still going to be counted. An optimizer writes
+    to a thousand tensors in a step, so what can be is asked of all at once, without a loop in Python.
     """
-    written, counters, versions = [], [], []
-    copies: list[tuple[torch.Tensor, torch.Tensor]] = []
-    for write in writes:
-        target, content = inputs[write.input_index], results[write.graph_index]
-        count = write.counted - later
-        if count > 1 or (count == 0 and later):
-            counters.append(target)
-            versions.append(target._version + count)
-        if content is target:
-            if write.counted:
-                written.append(target)
+
+    __slots__ = ("_contents", "_counted", "_counters", "_counts", "_targets")
+
+    def __init__(self, writes: Iterable[MutatedInput], later: int = 0) -> None:
+        writes = tuple(writes)
+        self._targets = items([write.input_index for write in writes])
+        self._contents = items([write.graph_index for write in writes])
+        self._counted = tuple([bool(write.counted) for write in writes])
+        counts = [(write.input_index, write.counted - later) for write in writes]
+        counts = [(index, count) for index, count in counts if count > 1 or (count == 0 and later)]
+        self._counters = items([index for index, _ in counts])
+        self._counts = [count for _, count in counts]
+
+    def __call__(self, inputs: Sequence[Any], results: Sequence[Any]) -> None:
+        """Write to a call's inputs what its graph returned."""
+        if not self._counted:
+            return
+        targets, contents = self._targets(inputs), self._contents(results)
+        counters = self._counters(inputs)
+        versions = tuple(map(operator.add, map(_version, counters), self._counts))
+        written: Sequence[torch.Tensor] = targets
+        if not (all(self._counted) and all(map(operator.is_, targets, contents))):
+            writes = list(zip(targets, contents, self._counted, strict=True))
+            written = [target for target, content, counted in writes if counted and content is target]
+            _copy([(t if counted else t.data, content) for t, content, counted in writes if content is not t])
+        _increment(written)
+        if counters:
+            _set_versions(counters, versions)
+
+
+def _increment(written: Sequence[torch.Tensor]) -> None:
+    """One more write of each but the inference tensors, whose writes nobody counts: torch refuses the first of those
+    when it has counted the ones before it."""
+    while written:
+        try:
+            torch.autograd.graph.increment_version(written)
+        except RuntimeError:
+            first = next((i for i, tensor in enumerate(written) if tensor.is_inference()), None)
+            if first is None:
+                raise
+            written = written[first + 1 :]
         else:
-            copies.append((target if write.counted else target.data, content))
-    _copy(copies)
-    if written:
-        torch.autograd.graph.increment_version([t for t in written if not t.is_inference()])
-    if counters:
-        _set_versions(tuple(counters), tuple(versions))
+            return
 
 
 def _copy(copies: Sequence[tuple[torch.Tensor, torch.Tensor]]) -> None:
