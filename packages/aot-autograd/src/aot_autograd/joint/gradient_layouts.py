@@ -15,9 +15,15 @@ aten = torch.ops.aten
 
 
 def in_layout_of(recorder: Recorder, given: Value | None, gradient: Value) -> Value:
-    """A gradient laid out as its tensor: torch would copy it into that layout when it is accumulated."""
+    """A gradient laid out as its tensor: torch would copy it into that layout when it is accumulated. One that repeats
+    a smaller tensor (of a sum) stays as small as eager's is: who does not accumulate it needs no more."""
     assert given is not None
     if gradient.spec is given.spec or not given.spec.is_contiguous or gradient.spec.is_contiguous:
+        return gradient
+    if any(
+        stride == 0 and size != 1
+        for stride, size in zip(gradient.spec.strides, gradient.spec.sizes, strict=True)
+    ):
         return gradient
     return recorder.call(aten.clone.default, (gradient,), {"memory_format": torch.contiguous_format})
 

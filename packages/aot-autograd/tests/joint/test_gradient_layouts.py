@@ -1,0 +1,61 @@
+"""Gradients in the layouts that eager gives them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from aot_autograd import aot_function
+
+_REPEATED: dict[str, Callable[[Tensor], Tensor]] = {
+    "one number": lambda x: x.sum(),
+    "a row": lambda x: x.sum(0),
+    "a column": lambda x: x.sum(1, keepdim=True),
+    "a mean's": lambda x: x.mean(),
+}
+
+
+@pytest.mark.parametrize("function", _REPEATED.values(), ids=list(_REPEATED))
+def test_a_gradient_that_repeats_a_smaller_tensor_is_as_small_as_eagers(
+    library: Any, function: Callable[[Tensor], Tensor]
+) -> None:
+    x = torch.randn(6, 5, requires_grad=True)
+    found = []
+    for run in (function, aot_function(function, operators=library, forward_compiler=lambda graph: graph)):
+        result = run(x)
+        (gradient,) = torch.autograd.grad(result, x, torch.full_like(result, 3.0))
+        found.append((gradient.stride(), gradient.untyped_storage().nbytes(), gradient.tolist()))
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("function", _REPEATED.values(), ids=list(_REPEATED))
+def test_accumulated_it_has_the_layout_of_its_tensor(
+    library: Any, function: Callable[[Tensor], Tensor]
+) -> None:
+    run = aot_function(function, operators=library, forward_compiler=lambda graph: graph)
+    for _ in range(2):
+        x = torch.randn(6, 5, requires_grad=True)
+        seen: list[Tensor] = []
+        x.register_hook(seen.append)
+        for _ in range(2):
+            run(x).sum().backward()
+        assert x.grad is not None
+        assert x.grad.stride() == (5, 1)
+        x.grad.zero_()  # each element is its own
+        assert len(seen) == 2
+
+
+def test_a_transposed_gradient_is_laid_out_as_its_tensor(library: Any) -> None:
+    def function(x: Tensor, y: Tensor) -> Tensor:
+        return (x.t() * y).sum()
+
+    x, y = torch.randn(6, 5, requires_grad=True), torch.randn(5, 6)
+    (gradient,) = torch.autograd.grad(
+        aot_function(function, operators=library, forward_compiler=lambda graph: graph)(x, y), x
+    )
+    assert gradient.stride() == (5, 1)
+    assert torch.equal(gradient, y.t())
