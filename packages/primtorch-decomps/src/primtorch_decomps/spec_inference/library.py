@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -226,6 +226,27 @@ def has_complex(values: Sequence[Any]) -> bool:
         elif isinstance(value, complex) or (isinstance(value, (list, tuple)) and has_complex(value)):
             return True
     return False
+
+
+def is_without_formulas(values: Sequence[Any]) -> bool:
+    """Whether any tensor is complex, or of a dtype that is for storing (8-bit floats, wide unsigned integers): no
+    decomposition is written for the first, and no kernel computes with the others, which torch's operators convert."""
+    tensors = (value for value in _leaves(values) if isinstance(value, (TensorSpec, PrimTensor)))
+    return has_complex(values) or any(_is_for_storing(tensor.dtype) for tensor in tensors)
+
+
+def _leaves(values: Sequence[Any]) -> Iterator[Any]:
+    for value in values:
+        if isinstance(value, (list, tuple)):
+            yield from _leaves(value)
+        else:
+            yield value
+
+
+def _is_for_storing(dtype: torch.dtype) -> bool:
+    if dtype.is_floating_point:
+        return dtype.itemsize == 1
+    return dtype.itemsize > 1 and not dtype.is_complex and not dtype.is_signed
 
 
 def _spec_only(

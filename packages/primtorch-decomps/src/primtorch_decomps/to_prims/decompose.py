@@ -21,7 +21,7 @@ from fx_interface.symbols import Expr, Relation, ShapeEnv
 from fx_interface.tensor_spec import SPEC_KEY, SymSpec, TensorSpec, ValueSpec
 from primtorch_decomps.errors import RuleMismatchError
 from primtorch_decomps.prims import Call, PrimTensor, Trace, tracing
-from primtorch_decomps.spec_inference.library import Library, has_complex
+from primtorch_decomps.spec_inference.library import Library, is_without_formulas
 from primtorch_decomps.to_prims.emission import Emitter
 from primtorch_decomps.to_prims.separation import separated
 
@@ -157,7 +157,7 @@ class _Interpreter:
         decomposition = self.table.get(op)
         if _reads(node, getattr(decomposition, "without", ())):
             decomposition = None
-        if decomposition is not None and not has_complex((*args, *_flat(spec))):
+        if decomposition is not None and not is_without_formulas((*args, *_flat(spec))):
             try:
                 result = getattr(decomposition, "function", decomposition)(*args, **kwargs)
             except RuleMismatchError as mismatch:
