@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 import torch
 
@@ -44,6 +46,25 @@ def test_group_norm(dtype: torch.dtype, affine: bool) -> None:
     _, mean, rstd = ATEN.native_group_norm.default(x, weight, bias, 2, 6, 12, 3, 1e-5)
     args = (grad, x, mean, rstd, weight, 2, 6, 12, 3, [True, affine, affine])
     check_operator("aten.native_group_norm_backward.default", *args, slack=16)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "shift"),  # of float64 eager is the judge, so that numbers must not cancel
+    [(torch.float32, 0.0), (torch.float32, 300.0), (torch.float64, 0.0), (torch.bfloat16, 300.0)],
+    ids=str,
+)
+@pytest.mark.parametrize("groups", [1, 3, 6])
+@pytest.mark.parametrize("spatial", [(3, 4), (5, 3, 2)], ids=str)
+def test_group_norm_of_channels_last(
+    spatial: tuple[int, ...], groups: int, dtype: torch.dtype, shift: float
+) -> None:
+    """Its statistics come from those of channels, which here differ from each other."""
+    places = math.prod(spatial)
+    x = torch.randn(2, 6, places) * 2 + torch.arange(6.0)[:, None] * 5 + shift
+    last = torch.channels_last if len(spatial) == 2 else torch.channels_last_3d
+    x = x.to(dtype).reshape(2, 6, *spatial).contiguous(memory_format=last)
+    weight, bias = torch.randn(6).to(dtype), torch.randn(6).to(dtype)
+    check_operator("aten.native_group_norm.default", x, weight, bias, 2, 6, places, groups, 1e-5, slack=16)
 
 
 _INFINITE = (float("inf"), -float("inf"), 0.0, 1.0, float("nan"))

@@ -14,6 +14,7 @@ from primtorch_decomps.prims import PrimTensor, broadcast_to, current_trace, ops
 from primtorch_decomps.promotion import compute_dtype, statistics_dtype
 from primtorch_decomps.registry import decomposes
 from primtorch_decomps.shapes import same_sizes
+from primtorch_decomps.strides import is_strided_channels_last
 
 Optional = PrimTensor | None
 
@@ -177,6 +178,26 @@ def by_channel(parameter: PrimTensor, rank: int) -> PrimTensor:
     return ops.broadcast_in_dim(wide(parameter), sizes, (1,))
 
 
+def _moments_of_groups(x: PrimTensor, group: int) -> tuple[PrimTensor, PrimTensor]:
+    """Variance and mean of groups of channels, ``x`` being (batch, channel, place), from those of each channel.
+
+    A group's variance is the mean of its channels' and the variance of their means (Chan, Golub and LeVeque). Memory
+    with channels last, where a group is many small pieces, is read in its order then, a vector of channels at a time.
+    """
+    batch, channels, _ = x.sizes
+    shape = (batch, group, channels // group)
+    variances, means = (ops.reshape(each, shape) for each in moments(x, (2,)))
+    between, mean = moments(means, (2,))
+    within = ops.div(_kept_sum(variances, (2,)), channels // group)
+    return within + between, mean
+
+
+def _of_channels(statistic: PrimTensor, channels: IntLike) -> PrimTensor:
+    """A group's number for each of its channels."""
+    batch, group, _ = statistic.sizes
+    return ops.reshape(broadcast_to(statistic, (batch, group, channels // group)), (batch, channels, 1))
+
+
 @decomposes("aten.native_group_norm.default")
 def native_group_norm(
     x: PrimTensor,
@@ -188,10 +209,12 @@ def native_group_norm(
     group: int,
     eps: float,
 ) -> tuple[PrimTensor, PrimTensor, PrimTensor]:
-    source = ops.reshape(wide(x), (N, group, (C // group) * HxW))
-    variance, mean = moments(source, (2,))
+    by_channels = is_strided_channels_last(x.sizes, x.strides, current_trace().env)
+    source = ops.reshape(wide(x), (N, C, HxW) if by_channels else (N, group, (C // group) * HxW))
+    variance, mean = _moments_of_groups(source, group) if by_channels else moments(source, (2,))
     rstd = ops.rsqrt(variance + eps)
-    result = ops.reshape((source - mean) * rstd, x.sizes)
+    centre, scale = (_of_channels(each, C) if by_channels else each for each in (mean, rstd))
+    result = ops.reshape((source - centre) * scale, x.sizes)
     if weight is not None:
         result = result * by_channel(weight, x.rank)
     if bias is not None:
