@@ -136,6 +136,18 @@ def test_a_block_without_dispatch_to_python(compiled: Any) -> None:
     assert backend.runs == 0
 
 
+def test_kernels_that_are_described_may_call_what_is_one_graph() -> None:
+    """Torch's tracers run kernels for the device ``meta`` so; when the kernel runs, the function is compiled."""
+    backend = _Counted()
+    strict = optimize(backend, fullgraph=True)
+    function, x = strict(_program), torch.randn(3)
+    with torch._C._DisableTorchDispatch():  # type: ignore[attr-defined]
+        torch.testing.assert_close(function(x), _program(x), rtol=0, atol=0)
+    assert len(strict.report.eager) == 1
+    function(x)
+    assert backend.runs == 1
+
+
 def test_counted_operations() -> None:
     weight = torch.randn(3, 3)
     function = optimize(_Counted())(lambda x: x @ weight)

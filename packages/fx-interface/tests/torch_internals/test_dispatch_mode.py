@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import torch
+from torch.utils.flop_counter import FlopCounterMode
 
-from fx_interface.torch_internals.dispatch_mode import DispatchMode
+from fx_interface.torch_internals.dispatch_mode import DispatchMode, is_described
 
 
 class Doubling(DispatchMode):
@@ -29,6 +30,16 @@ def test_operators_are_handed_over_below_autograd_and_the_handler_runs_outside()
     assert mode.seen == ["aten.add.Tensor"]
     assert torch.equal(y, torch.full((2,), 8.0))
     assert y.requires_grad
+
+
+def test_what_describes_operators() -> None:
+    assert not is_described()
+    with Doubling():
+        assert is_described()
+    with torch._C._DisableTorchDispatch():  # type: ignore[attr-defined]
+        assert is_described()
+    with FlopCounterMode(display=False):
+        assert not is_described()
 
 
 PROGRAM = """

@@ -100,12 +100,9 @@ class FrameCompiler:
         if not (id(view.code) in session.targets or is_worth_capturing(view.code, view.globals)):
             return SKIP_RECURSIVELY if is_closed(view.code, view.globals) else SKIP
         foreign = foreign_interpreter()
-        if foreign is not None and is_described():
-            return AS_WRITTEN  # a function that a kernel calls; the kernel itself will have it compiled
         if foreign is not None:
-            return self._leave_as_written(
-                view, f"{foreign} is at work, which has to see each operator", OTHER_INTERPRETER
-            )
+            reason = f"{foreign} is at work, which has to see each operator"
+            return self._leave_as_written(view, reason, OTHER_INTERPRETER, refuses=not is_described())
         if id(view.code) in session.refused_in_modes and asked_modes():
             return self._leave_as_written(
                 view, "a TorchFunctionMode is at work that cannot be traced", OTHER_INTERPRETER
@@ -138,9 +135,10 @@ class FrameCompiler:
         forward = getattr(type(view.locals.get("self")), "forward", None)
         return id(getattr(forward, "__code__", None)) in self._session.functions.left
 
-    def _leave_as_written(self, view: FrameView, reason: str, code: str) -> Any:
-        """This call runs as it is, and so does all that it calls."""
-        if self._session.fullgraph and id(view.code) in self._session.targets:
+    def _leave_as_written(self, view: FrameView, reason: str, code: str, *, refuses: bool = True) -> Any:
+        """This call runs as it is, and so does all that it calls; not ``refuses``: where a whole graph is asked for
+        too, as of a function in a kernel that is described only, and that has it compiled when it runs."""
+        if refuses and self._session.fullgraph and id(view.code) in self._session.targets:
             raise propagate(
                 CaptureError(code, reason, where=location_of_code(view.code), action=KINDS[code].advice)
             )

@@ -76,8 +76,10 @@ def ignores_compiled(mode: Any) -> bool:
 
 
 def is_described() -> bool:
-    """Whether operators are handed to the stack itself, which describes what a kernel would do, and runs nothing."""
-    return any(isinstance(mode, DispatchMode) for mode in _get_current_dispatch_mode_stack())
+    """Whether operators are described, and not run: they are handed to the stack itself, or torch's own tracers have
+    put their modes aside for kernels of the device ``meta``, with dispatch to Python left out."""
+    left_out = torch._C._dispatch_tls_is_dispatch_key_excluded(torch._C.DispatchKey.Python)
+    return left_out or any(isinstance(mode, DispatchMode) for mode in _get_current_dispatch_mode_stack())
 
 
 def operators_are_watched() -> bool:
