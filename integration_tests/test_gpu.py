@@ -136,3 +136,22 @@ def test_deberta(caplog: pytest.LogCaptureFixture) -> None:
         theirs = first_tensor(model(ids))
     assert error(ours, theirs) <= TOLERANCE
     assert not [record for record in caplog.records if "IND1" in record.getMessage()]
+
+
+@pytest.mark.parametrize("kind", [torch.optim.Adam, torch.optim.AdamW, torch.optim.NAdam])
+def test_optimizers_count_on_the_cpu(kind: Any) -> None:
+    """Their counters lie there, and what follows from them is read by kernels of the GPU."""
+    models = [nn.Sequential(nn.Linear(8, 8), nn.Tanh(), nn.Linear(8, 3)).cuda() for _ in range(2)]
+    models[1].load_state_dict(models[0].state_dict())
+    optimizers = [kind(model.parameters(), lr=0.01) for model in models]
+    steps = [fxstack.compile(optimizers[0].step), optimizers[1].step]
+    for _ in range(4):
+        x = torch.randn(5, 8, device="cuda")
+        for model, step in zip(models, steps, strict=True):
+            model.zero_grad()
+            model(x).square().sum().backward()
+            step()
+    for ours, theirs in zip(models[0].parameters(), models[1].parameters(), strict=True):
+        assert error(ours.detach(), theirs.detach()) <= TOLERANCE
+    for ours, theirs in zip(optimizers[0].state.values(), optimizers[1].state.values(), strict=True):
+        assert torch.equal(ours["step"], theirs["step"])

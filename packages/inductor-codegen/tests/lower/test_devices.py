@@ -61,6 +61,18 @@ def test_numbers_that_are_computed_and_kept() -> None:
     assert len(program.kernels_on(CPU)) == 1
 
 
+def test_long_ways_from_a_number() -> None:
+    """Each step reads the one before it twice."""
+    graph = GpuGraph()
+    x = graph.input(torch.randn(5, 7))
+    scale = graph.here(graph.call, p.full, [], 1.0, dtype=torch.float32, device=CPU)
+    for _ in range(400):
+        scale = graph.here(graph.call, p.mul, scale, scale)
+    program = plan(graph.build(graph.call(p.mul, x, everywhere(graph, scale, 5, 7))))
+    assert not operators(program)
+    assert not program.kernels_on(CPU)
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
 def test_numbers_that_are_given(dtype: torch.dtype) -> None:
     """Kernels are given them; one kernel serves all that compute the same with others. What is computed from them is

@@ -45,6 +45,7 @@ class Twins:
     def __init__(self, values: Values) -> None:
         self._values = values
         self._made: dict[tuple[int, torch.device], Value] = {}
+        self._light: list[bool] = []
 
     def brought(self, argument: Any, device: torch.device, where: UserLocation | None) -> Any:
         """The argument of a primitive that computes on ``device``, with its operands there."""
@@ -52,33 +53,53 @@ class Twins:
             return tuple(self.brought(item, device, where) for item in argument)
         if not isinstance(argument, Operand):
             return argument
-        source = self._values.result.values[argument.source]
-        if source.device == device:
+        if self._values.result.values[argument.source].device == device:
             return argument
-        return replace(argument, source=self._twin(source, device, where).number)
+        for number in self._missing(argument.source, device):
+            self._made[number, device] = self._twin(self._values.result.values[number], device, where)
+        return self._there(argument, device)
+
+    def _there(self, operand: Operand, device: torch.device) -> Operand:
+        return replace(operand, source=self._made[operand.source, device].number)
+
+    def _missing(self, number: int, device: torch.device) -> list[int]:
+        """What has no twin yet of a value and of what its twin is computed from, in topological order."""
+        found: set[int] = set()
+        pending = [number]
+        while pending:
+            number = pending.pop()
+            if number not in found and (number, device) not in self._made:
+                found.add(number)
+                formula = self._values.result.values[number].formula
+                if isinstance(formula, Pointwise) and self._is_light(number):
+                    pending += [operand.source for operand in operands_of(formula)]
+        return sorted(found)
+
+    def _is_light(self, number: int) -> bool:
+        """Whether a value is computed from numbers alone, and cheaply."""
+        values, known = self._values.result.values, self._light
+        for value in values[len(known) : number + 1]:
+            match value.formula:
+                case Fill() | Iota():
+                    known.append(True)
+                case Pointwise() as formula if not value.sizes:
+                    known.append(all(known[operand.source] for operand in operands_of(formula)))
+                case _:
+                    known.append(_is_number(value))
+        return known[number]
 
     def _twin(self, source: Value, device: torch.device, where: UserLocation | None) -> Value:
-        found = self._made.get((source.number, device))
-        if found is None:
-            if _is_number(source):
-                found = self._add(source, device, Fill(RuntimeFloat(self._number(source))), where)
-            elif _is_light(source, self._values.result.values):
-                found = self._computed(source, device, where)
-            elif source.sizes or device.type == "cpu":
-                found = self._copied(source, device, where)
-            else:
-                found = self._told(source, device, where)
-            self._made[source.number, device] = found
-        return found
-
-    def _computed(self, source: Value, device: torch.device, where: UserLocation | None) -> Value:
-        """The same formula, of twins."""
         formula = source.formula
-        assert formula is not None
-        if isinstance(formula, Pointwise):
-            args = tuple(self.brought(argument, device, where) for argument in formula.args)
-            formula = replace(formula, args=args)
-        return self._add(source, device, formula, where)
+        if _is_number(source):
+            return self._add(source, device, Fill(RuntimeFloat(self._number(source))), where)
+        if formula is not None and self._is_light(source.number):
+            if isinstance(formula, Pointwise):
+                args = [self._there(arg, device) if isinstance(arg, Operand) else arg for arg in formula.args]
+                formula = replace(formula, args=tuple(args))
+            return self._add(source, device, formula, where)
+        if source.sizes or device.type == "cpu":
+            return self._copied(source, device, where)
+        return self._told(source, device, where)
 
     def _number(self, source: Value) -> str:
         """The float that an input holds, by name."""
@@ -126,13 +147,3 @@ def _is_number(value: Value) -> bool:
     """Whether it is an input that holds a float, which can be read when the graph is called."""
     given = value.formula is None and value.call is None and value.device.type == "cpu"
     return given and not value.sizes and value.dtype in (torch.float32, torch.float64)
-
-
-def _is_light(value: Value, values: list[Value]) -> bool:
-    """Whether a value is computed from numbers alone, and cheaply."""
-    match value.formula:
-        case Fill() | Iota():
-            return True
-        case Pointwise() as formula if not value.sizes:
-            return all(_is_light(values[operand.source], values) for operand in operands_of(formula))
-    return _is_number(value)
