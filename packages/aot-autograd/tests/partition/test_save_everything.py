@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import pytest
@@ -70,6 +71,16 @@ def test_numbers_that_are_computed_from_constants_are_made_again(
     graph.output(graph.call_function(torch.div, (x, scale)))
     program = trace_joint(GraphModule(torch.nn.Module(), graph), [grad(3)], operators=library)
     assert kept(program) == ([] if again else [aten.sqrt.default])
+
+
+def test_a_number_may_be_the_last_of_a_long_chain(library: Any) -> None:
+    graph = Graph()
+    x, scale = graph.placeholder("x"), graph.call_function(torch.full, ((), 2.0))
+    for _ in range(sys.getrecursionlimit()):
+        scale = graph.call_function(torch.sqrt, (scale,))
+    graph.output(graph.call_function(torch.div, (x, scale)))
+    program = trace_joint(GraphModule(torch.nn.Module(), graph), [grad(3)], operators=library)
+    assert kept(program) == []
 
 
 def test_random_masks_are_kept(library: Any) -> None:

@@ -58,14 +58,23 @@ def _is_cheap(value: Value, env: ShapeEnv) -> bool:
 
 def _is_number(value: Value, known: dict[int, bool]) -> bool:
     """Whether a tensor without dimensions is computed from constants; ``known``: of which values that was told."""
-    found = known.get(value.number)
-    if found is None:
-        alone = (
-            isinstance(value.spec, TensorSpec) and value.spec.sizes == () and isinstance(value.op, OpOverload)
-        )
-        found = alone and not runs_once(value.op) and all(_is_number(one, known) for one in operands(value))
-        known[value.number] = found
-    return found
+    pending = [value]
+    while pending:
+        one = pending[-1]
+        read = operands(one) if one.number not in known and _may_be_number(one) else ()
+        untold = [operand for operand in read if operand.number not in known]
+        if untold:
+            pending += untold
+            continue
+        pending.pop()
+        if one.number not in known:
+            known[one.number] = _may_be_number(one) and all(known[operand.number] for operand in read)
+    return known[value.number]
+
+
+def _may_be_number(value: Value) -> bool:
+    is_scalar = isinstance(value.spec, TensorSpec) and value.spec.sizes == ()
+    return is_scalar and isinstance(value.op, OpOverload) and not runs_once(value.op)
 
 
 def _views_little(value: Value, env: ShapeEnv) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterable, Sequence
 from types import FunctionType
-from typing import Any, Literal, TypeVar, get_args
+from typing import Any, Final, Literal, TypeVar, get_args
 
 import torch
 
@@ -31,6 +31,7 @@ _CONSTANT_MARK = "__dynamo_capture_constant__"
 
 
 _COMPILERS: list[Callable[..., Any]] = []
+_STOCK_COMPILER: Final = vars(torch)["compile"]
 
 
 def declare_compiler(function: F) -> F:
@@ -47,7 +48,7 @@ def is_compiler(function: Any) -> bool:
 
 def is_stock_compiler(function: Any) -> bool:
     """Whether it is the function by which stock's compiler is asked to compile another one."""
-    return (function.__module__, function.__qualname__) == ("torch", "compile")
+    return function is _STOCK_COMPILER
 
 
 def is_compiling() -> bool:
