@@ -50,6 +50,9 @@ __all__ = ["Comparing", "main", "module_of", "run_in_test"]
 
 BATCH = 500
 PROGRAM_SECONDS = 60.0
+DIFFERENCES = 30
+"""As many are printed of a program."""
+_NUMBERING = re.compile(r": (identity|(object|memory) number) ")
 
 Draw = Callable[[Random], str]
 
@@ -145,9 +148,17 @@ def _run_here(
                     source = shrunk(source, partial(_judged, judge, name, backend))
                     found = judge(source, name, backend)
                 print(f"# program {number} of seed {options.seed} differs under {backend}", flush=True)
-                print(source, *(f"    {line}" for line in found), sep="\n", flush=True)
+                print(source, *(f"    {line}" for line in _telling(found)), sep="\n", flush=True)
     print(f"{len(numbers)} programs, {failed} failed", flush=True)
     return failed
+
+
+def _telling(found: Sequence[str]) -> list[str]:
+    """Some of the differences: the numbers that objects have in an outcome, which change with all else, come last."""
+    ordered = sorted(found, key=lambda line: bool(_NUMBERING.search(line)))
+    return ordered[:DIFFERENCES] + (
+        [f"and {len(found) - DIFFERENCES} more"] if len(found) > DIFFERENCES else []
+    )
 
 
 def _have_warned() -> None:

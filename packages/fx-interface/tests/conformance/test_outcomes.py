@@ -316,3 +316,14 @@ def test_strides_of_single_items_in_gradients():
     assert differences(one, observe(lambda: within), ignore={"grad layout"}) == []
     gaps = observe(partial(with_gradient, (6, 2)))
     assert differences(one, gaps, ignore={"grad layout"})
+
+
+def test_addresses_in_words_are_not_compared():
+    kept = [memoryview(b"ab"), memoryview(b"ab")]
+    outcomes = [observe(lambda given: float(given), one) for one in kept]
+    assert outcomes[0].forms["exception"] == outcomes[1].forms["exception"]
+
+
+def test_bools_that_say_that_they_are_negative_are_described():
+    negative = torch._neg_view(torch.tensor([True, False]))
+    assert differences(observe(lambda x: x, negative), observe(lambda x: x, negative)) == []

@@ -57,9 +57,7 @@ class Describer:
         facts[counter] = None if tensor.is_inference() else tensor._version
         strided = tensor.layout == torch.strided
         plain = tensor.detach().as_subclass(torch.Tensor) if strided else tensor.detach()
-        content = (
-            plain.to_padded_tensor(0) if tensor.is_nested else plain.resolve_conj().resolve_neg().clone()
-        )
+        content = _content(plain)
         return TensorForm(facts, storage, content, {} if seen else self._belongings(tensor))
 
     def _wrapper_parts(self, tensor: Any) -> dict[str, Form]:
@@ -114,6 +112,15 @@ def memories(values: Any) -> frozenset[int]:
             for t in tensors_in(values)
             if t.layout == torch.strided
         )
+
+
+def _content(plain: torch.Tensor) -> torch.Tensor:
+    """A copy of what a tensor without a class of its own holds."""
+    if plain.is_nested:
+        return plain.to_padded_tensor(0)
+    if plain.is_neg() and plain.dtype == torch.bool:  # which no kernel can read
+        plain = torch._neg_view(plain)
+    return plain.resolve_conj().resolve_neg().clone()
 
 
 def _facts(tensor: torch.Tensor) -> dict[str, object]:

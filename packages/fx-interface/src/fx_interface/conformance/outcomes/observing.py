@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import random
+import re
 import traceback
 import warnings
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Final
 
 import torch
 
@@ -14,6 +15,8 @@ from fx_interface.conformance.outcomes.describing import Describer, memories, te
 from fx_interface.conformance.outcomes.forms import NOTHING_RAISED, Form, LeafForm, ObjectForm, Outcome
 from fx_interface.conformance.outcomes.output import printed_and_logged
 from fx_interface.torch_internals.torch_state import FACTS
+
+_ADDRESS: Final = re.compile("at 0x[0-9a-f]{6,}")
 
 
 def observe(
@@ -114,7 +117,7 @@ def _exception(error: BaseException | None, lines_of: str | None) -> Form:
         if entry.filename == lines_of
     ]
     parts: dict[str, Form] = {
-        "text": LeafForm(str(error)),
+        "text": LeafForm(_ADDRESS.sub("at 0x", str(error))),
         "lines": LeafForm(repr(lines) if lines_of else ""),
         "traceback": LeafForm(str(error.__traceback__ is not None)),
     }
