@@ -39,7 +39,7 @@ METHODS: dict[str, tuple[str, str, str]] = {
     "__format__": ("self, spec", "spec", "'formatted'"),
     "__iter__": ("self", "''", "iter((1, 2))"),
     "__contains__": ("self, item", "''", "True"),
-    "__getitem__": ("self, key", "''", "5"),
+    "__getitem__": ("self, key", "''", "item(key)"),
     "__setitem__": ("self, key, value", "''", "None"),
     "__delitem__": ("self, key", "''", "None"),
     "__missing__": ("self, key", "''", "6"),
@@ -390,6 +390,11 @@ def missing(name):
 
 def stop():
     raise StopIteration
+
+def item(key):
+    if key in (0, 'a'):
+        return 5
+    raise IndexError(key)
 
 class Holder:
     def __init__(self, one):

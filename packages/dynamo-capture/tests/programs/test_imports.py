@@ -1,5 +1,6 @@
 """``import`` inside functions."""
 
+import importlib
 import sys
 import types
 
@@ -76,3 +77,39 @@ def test_failures(same):
         return x + 1, found
 
     same(f, (X,), eager=0)
+
+
+def test_an_import_sees_what_was_done_to_the_table_of_modules(same, monkeypatch):
+    module = types.ModuleType("capture_test_module")
+
+    def f(x):
+        sys.modules["capture_test_module"] = module
+        import capture_test_module as first
+
+        sys.modules.pop("capture_test_module")
+        try:
+            import capture_test_module as second
+        except ImportError:
+            second = None
+        return x + 1, first is module, second
+
+    same(f, (X,), (X,))
+
+
+def test_a_module_whose_code_runs_sees_the_effects_before(same, monkeypatch, tmp_path):
+    (tmp_path / "capture_test_counting.py").write_text(
+        "import builtins\nseen = len(builtins.capture_test_list)\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr("builtins.capture_test_list", held := [], raising=False)
+
+    def f(x):
+        held.clear()
+        held.append(1)
+        sys.modules.pop("capture_test_counting", None)
+        held.append(2)
+        import capture_test_counting
+
+        return x + 1, capture_test_counting.seen, importlib.import_module("capture_test_counting").seen
+
+    same(f, (X,), (X,))

@@ -18,12 +18,29 @@ VARIANCES = [
         (ATEN.std_mean.correction, torch.std_mean),
         (ATEN.var_mean.correction, torch.var_mean),
     )
-    for shape, dim in (((1,), None), ((2,), [0]), ((1, 3), [0]), ((1, 3), [-1]), ((2, 2), [0, 1]), ((), None))
+    for shape, dim in (
+        ((1,), None),
+        ((2,), [0]),
+        ((0, 3), None),
+        ((1, 3), [0]),
+        ((1, 3), [-1]),
+        ((2, 2), [0, 1]),
+        ((), None),
+    )
     for correction in (None, 0, 2, 2.5)
+]
+HAS_LDEXP = not torch._C._dispatch_has_kernel_for_dispatch_key(
+    "aten::ldexp.Tensor", "CompositeImplicitAutograd"
+)
+EXPONENTS = [
+    (ATEN.ldexp.Tensor, torch.ldexp, (torch.ones(sizes), torch.ones(others, dtype=torch.int32)), {})
+    for sizes, others in (((1,), (4,)), ((4,), (1,)), ((), (2,)), ((2, 1), (2,)), ((3,), (3,)), ((0,), (1,)))
+    if HAS_LDEXP  # a kernel since torch 2.13
 ]
 MASKED = (torch.ones(2), [BYTES.expand(2)], torch.ones(2))
 CALLS = [
     *VARIANCES,
+    *EXPONENTS,
     (ATEN.index.Tensor, lambda x, indices: x[tuple(indices)], (torch.ones(1), [BYTES]), {}),
     (ATEN.index.Tensor, lambda x, indices: x[tuple(indices)], (torch.ones(1), [BOOLS]), {}),
     (ATEN.index_put.default, torch.index_put, MASKED, {}),

@@ -24,9 +24,11 @@ def _has_few_elements(
         return False  # it raises
     reduced = [sizes[one] for one in chosen] if chosen and sizes else sizes
     count = 1
-    for size in reduced:
+    for size in sorted(reduced, key=lambda size: type(size) is not int or size != 0):
         if type(size) is not int:
             return False
+        if size == 0:
+            return True
         count *= size
     return count <= (1 if correction is None else correction)
 
@@ -39,12 +41,25 @@ def _has_byte_mask(tensor: Any, mask: Any, *others: Any, **options: Any) -> bool
     return mask.dtype is torch.uint8
 
 
+def _grows(tensor: Any, other: Any) -> bool:
+    """Whether the result, for which a kernel takes one like its first operand, is of another shape; not, where sizes
+    are symbolic."""
+    sizes = (*tensor.shape, *other.shape)
+    if any(type(size) is not int for size in sizes) or 0 in tensor.shape:
+        return False
+    try:
+        return torch.broadcast_shapes(tuple(tensor.shape), tuple(other.shape)) != tuple(tensor.shape)
+    except RuntimeError:
+        return False  # it raises
+
+
 _CONDITIONS: Final[Mapping[OpOverload, Callable[..., bool]]] = {
     **dict.fromkeys(
         (_ATEN.std.correction, _ATEN.var.correction, _ATEN.std_mean.correction, _ATEN.var_mean.correction),
         _has_few_elements,
     ),
     **dict.fromkeys((_ATEN.index.Tensor, _ATEN.index_put.default, _ATEN.index_put_.default), _has_byte_index),
+    _ATEN.ldexp.Tensor: _grows,
     **dict.fromkeys((_ATEN.masked_scatter.default, _ATEN.masked_scatter_.default), _has_byte_mask),
 }
 

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import sys
-from types import ModuleType
-from typing import Any
 
 from dynamo_capture.foundation.break_kinds import NOT_IN_PYTHON
 from dynamo_capture.foundation.errors import GraphBreak, UserRaise
 from dynamo_capture.frames.frame import Frame
 from dynamo_capture.frames.opcode_table import opcode
 from dynamo_capture.frames.steps import Step
+from dynamo_capture.semantics.attributes.imported import check_import, imported_module
 from dynamo_capture.sources.sources import known_object
 from dynamo_capture.values import Const, ObjectValue, Value
 from dynamo_capture.values.base import Context
 from fx_interface.python_runtime.own_builtins import OWN_BUILTINS
-from fx_interface.source import ImportedModuleSource, ItemSource
+from fx_interface.source import ItemSource
 
 _IMPORT = OWN_BUILTINS["__import__"]
 """Python's own, as it was at import."""
@@ -27,12 +26,14 @@ def import_name(frame: Frame, step: Step) -> None:
     if frame.globals.importer() is not _IMPORT:
         raise GraphBreak(NOT_IN_PYTHON, "`__import__` has been replaced")
     scope = frame.globals.real
+    if not level:
+        check_import(frame.tx, step.argval)
     try:
         found = frame.tx.fold(lambda: _IMPORT(step.argval, scope, None, names, level))
     except UserRaise as raised:
         _guard_missing(frame.tx, raised.value)
         raise
-    frame.stack.append(_module(frame.tx, found, step.argval))
+    frame.stack.append(imported_module(frame.tx, found, step.argval))
 
 
 def _guard_missing(tx: Context, error: ObjectValue) -> None:
@@ -46,17 +47,6 @@ def _guard_missing(tx: Context, error: ObjectValue) -> None:
         tx.guards.length(held, searched)
         for index, item in enumerate(searched):
             tx.guards.is_object(ItemSource(held, index), item)
-
-
-def _module(tx: Context, module: Any, imported: str) -> Value:
-    """A module, guarded to stay the one that ``sys.modules`` holds under its name."""
-    name = getattr(module, "__name__", None)
-    if isinstance(module, ModuleType) and isinstance(name, str) and sys.modules.get(name) is module:
-        return tx.wrap(module, ImportedModuleSource(name))
-    for name in (imported, imported.partition(".")[0]):
-        if sys.modules.get(name) is module:  # what a program has put in the place of a module
-            return tx.wrap(module, ImportedModuleSource(name))
-    return tx.known(module)
 
 
 @opcode("IMPORT_FROM")
@@ -76,7 +66,7 @@ def _submodule(tx: Context, module: Value, name: str) -> Value:
     package = tx.constant(module)
     full = f"{getattr(package, '__name__', None)}.{name}"
     if full in sys.modules:
-        return _module(tx, sys.modules[full], full)
+        return imported_module(tx, sys.modules[full], full)
     origin = getattr(package, "__file__", None) or "unknown location"
     known = getattr(package, "__name__", None) or "<unknown module name>"
     raised = tx.raises(ImportError, f"cannot import name {name!r} from {known!r} ({origin})")

@@ -20,6 +20,7 @@ from typing import Any
 from dynamo_capture.foundation.break_kinds import BREAK_REQUESTED, C_OBJECT_MADE, NOT_IN_PYTHON
 from dynamo_capture.foundation.class_members import has_member
 from dynamo_capture.foundation.errors import GraphBreak
+from dynamo_capture.semantics.attributes.imported import check_import, imported_module
 from dynamo_capture.semantics.registry import handles, pure
 from dynamo_capture.session.controls import graph_break
 from dynamo_capture.sources.sources import CallSource, known_object
@@ -262,7 +263,10 @@ def lru_cache(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value
 def import_module(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     names = [tx.constant(arg) for arg in args]
     named = {name: tx.constant(value) for name, value in kwargs.items()}
-    return Const(tx.fold(lambda: importlib.import_module(*names, **named)))
+    name = [*names, *named.values()][0]
+    if type(name) is str:
+        check_import(tx, name)
+    return imported_module(tx, tx.fold(lambda: importlib.import_module(*names, **named)), str(name))
 
 
 @handles(functools.cmp_to_key)
