@@ -1,4 +1,4 @@
-"""Nested tensors, maps and scans, and pairs of tensors through the whole stack: values and gradients are eager's."""
+"""Nested tensors, maps and scans, pairs of tensors, marked views through the whole stack: all is eager's."""
 
 from __future__ import annotations
 
@@ -82,3 +82,41 @@ def test_pairs_of_tensors() -> None:
         assert type(found) is TwoTensor
         torch.testing.assert_close([found.a, found.b], [expected.a, expected.b])
         assert found.storage_offset() == expected.storage_offset()
+
+
+def _negated(x: torch.Tensor) -> Any:
+    view = torch._neg_view(x)
+    row = view[1:]
+    row.add_(5)
+    return view, row, view * 2, view @ view.t()
+
+
+def _imaginary(x: torch.Tensor) -> Any:
+    z = torch.complex(x, x + 1)
+    conjugated = z.conj()
+    conjugated.imag.mul_(3)
+    return z, conjugated, conjugated.imag, conjugated.imag + x, conjugated.imag.sum(0), conjugated.abs()
+
+
+def _without_views(x: torch.Tensor) -> Any:
+    return (
+        torch._neg_view(x.t()) + 1,
+        torch._neg_view(torch._neg_view(x)) * 2,
+        torch._neg_view(x.expand(2, 2, 3)).sum(),
+    )
+
+
+@pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
+@pytest.mark.parametrize("program", [_negated, _imaginary, _without_views])
+def test_views_that_are_marked_as_negated(program: Any, backend: str) -> None:
+    fast = fxstack.compile(program, backend=backend, fullgraph=True)
+    outcomes = []
+    for run in (program, fast):
+        x = torch.arange(6.0).reshape(2, 3)
+        outcomes.append((*run(x), x))
+    for expected, found in zip(*outcomes, strict=True):
+        if isinstance(expected, torch.Tensor):
+            torch.testing.assert_close(found, expected)
+            assert (found.stride(), found.is_neg()) == (expected.stride(), expected.is_neg())
+        else:
+            assert found == expected

@@ -39,14 +39,15 @@ DECOMPOSED = {
         "where.Scalar where.ScalarOther where.ScalarSelf where.self "
     ),
     "primtorch_decomps.decomps.arithmetic.unary": (
-        "_conj_physical.default abs.default acos.default acosh.default asin.default asinh.default "
-        "atan.default atanh.default bitwise_not.default ceil.default conj_physical.default cos.default "
-        "cosh.default deg2rad.default erf.default erfc.default exp.default exp2.default expm1.default "
-        "floor.default frac.default isinf.default isnan.default isneginf.default isposinf.default "
-        "lgamma.default log.default log10.default log1p.default log2.default logical_not.default "
-        "logit.default nan_to_num.default neg.default positive.default rad2deg.default reciprocal.default "
-        "round.default rsqrt.default sgn.default sigmoid.default sign.default sin.default sinc.default "
-        "sinh.default sqrt.default square.default tan.default tanh.default trunc.default "
+        "_conj_physical.default _neg_view.default abs.default acos.default acosh.default asin.default "
+        "asinh.default atan.default atanh.default bitwise_not.default ceil.default conj_physical.default "
+        "cos.default cosh.default deg2rad.default erf.default erfc.default exp.default exp2.default "
+        "expm1.default floor.default frac.default isinf.default isnan.default isneginf.default "
+        "isposinf.default lgamma.default log.default log10.default log1p.default log2.default "
+        "logical_not.default logit.default nan_to_num.default neg.default positive.default rad2deg.default "
+        "reciprocal.default round.default rsqrt.default sgn.default sigmoid.default sign.default "
+        "sin.default sinc.default sinh.default sqrt.default square.default tan.default tanh.default "
+        "trunc.default "
     ),
     "primtorch_decomps.decomps.data_movement.conversion": "_to_copy.default clone.default copy.default",
     "primtorch_decomps.decomps.data_movement.embedding": "embedding.default",
@@ -170,14 +171,15 @@ RULED = {
         "where.Scalar where.ScalarOther where.ScalarSelf where.self "
     ),
     "primtorch_decomps.decomps.arithmetic.unary": (
-        "_conj_physical.default abs.default acos.default acosh.default asin.default asinh.default "
-        "atan.default atanh.default bitwise_not.default ceil.default conj_physical.default cos.default "
-        "cosh.default deg2rad.default erf.default erfc.default exp.default exp2.default expm1.default "
-        "floor.default frac.default isinf.default isnan.default isneginf.default isposinf.default "
-        "lgamma.default log.default log10.default log1p.default log2.default logical_not.default "
-        "logit.default nan_to_num.default neg.default positive.default rad2deg.default reciprocal.default "
-        "round.default rsqrt.default sgn.default sigmoid.default sign.default sin.default sinc.default "
-        "sinh.default sqrt.default square.default tan.default tanh.default trunc.default "
+        "_conj_physical.default _neg_view.default abs.default acos.default acosh.default asin.default "
+        "asinh.default atan.default atanh.default bitwise_not.default ceil.default conj_physical.default "
+        "cos.default cosh.default deg2rad.default erf.default erfc.default exp.default exp2.default "
+        "expm1.default floor.default frac.default isinf.default isnan.default isneginf.default "
+        "isposinf.default lgamma.default log.default log10.default log1p.default log2.default "
+        "logical_not.default logit.default nan_to_num.default neg.default positive.default rad2deg.default "
+        "reciprocal.default round.default rsqrt.default sgn.default sigmoid.default sign.default "
+        "sin.default sinc.default sinh.default sqrt.default square.default tan.default tanh.default "
+        "trunc.default "
     ),
     "primtorch_decomps.decomps.data_movement.conversion": "_to_copy.default clone.default copy.default",
     "primtorch_decomps.decomps.data_movement.factories": (
@@ -331,8 +333,7 @@ RULED = {
         "max_pool3d_with_indices_backward.default max_unpool2d.default max_unpool3d.default "
     ),
     "primtorch_decomps.rules.linear_algebra.complex_numbers": (
-        "_conj.default _neg_view.default complex.default polar.default view_as_complex.default "
-        "view_as_real.default "
+        "_conj.default complex.default polar.default view_as_complex.default view_as_real.default "
     ),
     "primtorch_decomps.rules.linear_algebra.factorizations": (
         "_linalg_check_errors.default _linalg_det.default _linalg_eigh.default _linalg_eigvals.default "

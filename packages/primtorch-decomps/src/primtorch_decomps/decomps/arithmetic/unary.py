@@ -7,9 +7,12 @@ from collections.abc import Callable
 
 import torch
 
+from fx_interface.symbols import ShapeEnv
+from fx_interface.tensor_spec import TensorSpec
 from primtorch_decomps import promotion
 from primtorch_decomps.pointwise import Kind, as_first, pointwise
 from primtorch_decomps.prims import PrimTensor, ops
+from primtorch_decomps.registry import decomposes
 
 _ELEMENTARY = (
     *("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "rsqrt", "reciprocal"),
@@ -45,6 +48,16 @@ for _name in ("floor", "ceil", "trunc", "round"):
 
 @pointwise("aten.neg.default", kind=Kind.EXACT)
 def neg(x: PrimTensor) -> PrimTensor:
+    return ops.neg(x)
+
+
+def _as_it_lies(x: TensorSpec, *, env: ShapeEnv) -> TensorSpec:
+    return x
+
+
+@decomposes("aten._neg_view.default", rule=_as_it_lies)
+def neg_view(x: PrimTensor) -> PrimTensor:
+    """A view that torch marks as negated: what a kernel of its own finds in memory is not what the program reads."""
     return ops.neg(x)
 
 

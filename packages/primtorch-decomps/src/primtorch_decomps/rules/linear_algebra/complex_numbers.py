@@ -30,7 +30,7 @@ def view_as_complex(x: TensorSpec, *, env: ShapeEnv) -> TensorSpec:
     return replace(x, sizes=x.sizes[:-1], strides=strides, dtype=COMPLEX[x.dtype])
 
 
-@spec_rule("aten._conj.default", "aten._neg_view.default")
+@spec_rule("aten._conj.default")
 def marked(x: TensorSpec, *, env: ShapeEnv) -> TensorSpec:
     return x
 
