@@ -44,13 +44,11 @@ def _has_byte_mask(tensor: Any, mask: Any, *others: Any, **options: Any) -> bool
 def _grows(tensor: Any, other: Any) -> bool:
     """Whether the result, for which a kernel takes one like its first operand, is of another shape; not, where sizes
     are symbolic."""
-    sizes = (*tensor.shape, *other.shape)
-    if any(type(size) is not int for size in sizes) or 0 in tensor.shape:
+    mine, theirs = tuple(tensor.shape), tuple(other.shape)
+    if any(type(size) is not int for size in (*mine, *theirs)) or 0 in mine:
         return False
-    try:
-        return torch.broadcast_shapes(tuple(tensor.shape), tuple(other.shape)) != tuple(tensor.shape)
-    except RuntimeError:
-        return False  # it raises
+    pairs = zip(reversed(mine), reversed(theirs), strict=False)
+    return len(theirs) > len(mine) or any(one == 1 and two != 1 for one, two in pairs)
 
 
 _CONDITIONS: Final[Mapping[OpOverload, Callable[..., bool]]] = {
