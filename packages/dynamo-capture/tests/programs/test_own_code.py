@@ -185,3 +185,25 @@ def test_functions_of_known_objects_are_known_by_their_class():
         return x * count()
 
     _same(program, *[lambda: (torch.ones(2),)] * 2)
+
+
+def test_classes_are_compared_as_c_does():
+    meta = type("Meta", (type,), {"__subclasscheck__": _noting("__subclasscheck__", type.__subclasscheck__)})
+    kind = meta("Watched", (), {"__ne__": lambda self, other: True})
+
+    def program(x, o):
+        return x + 1 if o != 3 else x
+
+    _same(program, *[lambda: (torch.ones(2), kind())] * 2, lambda: (torch.ones(3), kind()))
+
+
+def test_explanations_print_no_object():
+    class Watched:
+        def __repr__(self):
+            RAN.append("__repr__")
+            return "watched"
+
+    def program(x, objects):
+        return x * len(objects)
+
+    _same(program, *[lambda: (torch.ones(2), {Watched()})] * 3)

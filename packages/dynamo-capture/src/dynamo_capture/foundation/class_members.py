@@ -45,6 +45,11 @@ def has_weak_references(cls: type) -> bool:
     return bool(_weak_offset(cls))
 
 
+def is_subtype(cls: type, base: type) -> bool:
+    """Whether a class inherits from another one, as C asks: a ``__subclasscheck__`` is not."""
+    return is_one_of(base, _bases(cls))
+
+
 def is_one_of(cls: type, classes: Iterable[type]) -> bool:
     """Whether a class is among others, by identity: ``in`` asks its metaclass's ``__eq__``."""
     return any(cls is kind for kind in classes)

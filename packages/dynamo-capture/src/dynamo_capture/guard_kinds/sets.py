@@ -69,4 +69,4 @@ class SetObjects(_SetGuard):
         return frozenset(map(id, members))
 
     def explain(self, value: Any) -> str:
-        return f"expected a set of the same {len(self.expected)} objects, got {value!r}"
+        return f"expected a set of the same {len(self.expected)} objects, got others"

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import torch
 
 from dynamo_capture.bytecode.versions.running import RULES
-from dynamo_capture.foundation.class_members import has_member, member
+from dynamo_capture.foundation.class_members import has_member, is_subtype, member
 from dynamo_capture.frames.frame import Frame
 from dynamo_capture.frames.steps import Step
 from dynamo_capture.polyfills.torch import substitute_for
@@ -108,7 +108,7 @@ def _of_binary(caller: Frame, step: Step) -> Answer:
     one, other = lhs.python_type(), rhs.python_type()
     if row.plain and hasattr(one, row.left):
         return _NONE
-    if one is not other and issubclass(other, one):
+    if one is not other and is_subtype(other, one):
         return _NONE
     codes = _special(lhs, plain.left)
     if codes and plain.right is not None:
@@ -127,7 +127,7 @@ def _of_comparison(caller: Frame, step: Step) -> Answer:
         return _NONE
     _, left, right = COMPARE[step.argval]
     one, other = lhs.python_type(), rhs.python_type()
-    if one is not other and issubclass(other, one):
+    if one is not other and is_subtype(other, one):
         return _NONE
     return Answer(
         _special(lhs, left),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 
 from dynamo_capture.foundation.break_kinds import OBJECT_OPERATION
+from dynamo_capture.foundation.class_members import is_subtype
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.polyfills.torch import substitute_for
 from dynamo_capture.semantics.numbers import floats
@@ -145,7 +146,7 @@ def _compare_tensors(tx: Context, symbol: str, lhs: Value, rhs: Value) -> Value:
 def _compare_objects(tx: Context, symbol: str, lhs: Value, rhs: Value) -> Value:
     _, left, right = COMPARE[symbol]
     attempts = [(lhs, left, rhs), (rhs, right, lhs)]
-    if rhs.python_type() is not lhs.python_type() and issubclass(rhs.python_type(), lhs.python_type()):
+    if rhs.python_type() is not lhs.python_type() and is_subtype(rhs.python_type(), lhs.python_type()):
         attempts.reverse()
     for receiver, name, other in attempts:
         if not isinstance(receiver, ObjectValue):

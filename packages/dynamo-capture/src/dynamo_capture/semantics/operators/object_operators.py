@@ -10,7 +10,7 @@ import operator
 import types
 
 from dynamo_capture.foundation.break_kinds import OBJECT_OPERATION
-from dynamo_capture.foundation.class_members import has_member
+from dynamo_capture.foundation.class_members import has_member, is_subtype
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.foundation.type_names import (
     answers_as_number,
@@ -76,7 +76,7 @@ def _as_numbers(
                 raise GraphBreak(
                     OBJECT_OPERATION, f"{lhs.describe()}.{plain.left} is asked about {rhs.describe()}"
                 )
-            goes_first = issubclass(other_one, one) and own is not in_class(one, right)
+            goes_first = is_subtype(other_one, one) and own is not in_class(one, right)
             attempts.insert(0 if goes_first else len(attempts), (rhs, right, lhs))
     if row.plain and answers_as_number(one, row.function):
         attempts.insert(0, (lhs, row.left, rhs))
@@ -89,7 +89,7 @@ def _may_compute(lhs: Value, rhs: Value, plain: BinaryOperator) -> bool:
     one, other_one = lhs.python_type(), rhs.python_type()
     if not isinstance(rhs, ObjectValue) or isinstance(lhs, (ObjectValue, TensorValue, OpaqueValue)):
         return False
-    if one is int or issubclass(other_one, one) or builtin_base(other_one) is object:
+    if one is int or is_subtype(other_one, one) or builtin_base(other_one) is object:
         return False
     return answers_as_number(one, plain.function) and has_member(one, plain.left)
 

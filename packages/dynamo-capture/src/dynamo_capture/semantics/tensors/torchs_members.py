@@ -50,4 +50,4 @@ def is_torchs(cls: type, name: str, found: Any) -> bool:
 @once_per_class
 def overrides(cls: type) -> bool:
     """Whether a class of tensors takes over the operations on its instances."""
-    return cls is not torch.Tensor and cls.__torch_function__ is not DISABLED  # type: ignore[attr-defined]
+    return cls is not torch.Tensor and fx_guards.class_lookup(cls, "__torch_function__") is not DISABLED
