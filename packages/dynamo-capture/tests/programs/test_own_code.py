@@ -1,6 +1,7 @@
 """No code of a program runs because the compiler looks at an object: while it traces, in guards, when it names it."""
 
 import collections
+import enum
 import functools
 
 import pytest
@@ -163,6 +164,30 @@ def test_keys_are_hashed_by_their_class():
         return x * len(table)
 
     _same(program, *[lambda: (torch.ones(2), Watched(a=1))] * 2)
+
+
+class _LookingUp(enum.EnumMeta):
+    def __getattribute__(cls, name):
+        RAN.append(name)
+        return super().__getattribute__(name)
+
+
+class _Width(enum.Enum, metaclass=_LookingUp):
+    NARROW = 1
+    WIDE = 2
+
+
+NARROW, WIDE = _Width.NARROW, _Width.WIDE
+BOUNDS = {torch.int8: 127, NARROW: 3, WIDE: 7}
+
+
+@pytest.mark.parametrize("keys", [(torch.int8, torch.int8), (NARROW, WIDE)], ids=["beside", "itself"])
+def test_members_of_an_enumeration_whose_class_looks_up_are_keys(keys):
+    def program(x, key):
+        return x.clamp(max=BOUNDS[key])
+
+    _same(program, *(lambda key=key: (torch.arange(9.0), key) for key in keys))
+    optimize(_backend, fullgraph=True)(program)(torch.arange(9.0), keys[0])
 
 
 def test_a_class_whose_module_is_no_text():

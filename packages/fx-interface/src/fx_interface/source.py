@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import enum
 import sys
 from collections.abc import Mapping
 from dataclasses import field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
+
+import torch
 
 from fx_interface.python_runtime.instance_dicts import instance_dict
 from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.torch_internals.tensor_extents import size_of, stride_of
 
 _MISSING: Any = object()
+_TOLD: Final = frozenset(
+    (
+        *(int, float, complex, bool, str, bytes, type(None), type(...), slice, range),
+        *(torch.dtype, torch.device, torch.layout, torch.memory_format),
+    )
+)
+"""Classes whose instances tell what they are, and run no code of a program for it."""
+_class_name: Final[Any] = type.__dict__["__qualname__"].__get__
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,12 +202,19 @@ def entry(mapping: dict[Any, Any], key: Any) -> Any:
 
 
 def _key_text(key: Any) -> str:
-    """A key as text. Of an object that is known by identity, a tensor or a module, the content may be long."""
+    """A key as text. Only objects whose classes are Python's or torch's are asked for theirs: others run a program's
+    code. Of an object that is known by identity, a tensor or a module, the content may be long."""
     cls: Any = type(key)
-    by_identity = cls.__hash__ is object.__hash__ or hasattr(cls, "__torch_function__")
-    if by_identity and not isinstance(key, type):
-        return f"<{type(key).__name__} at {id(key):#x}>"
-    return repr(key)
+    if cls is tuple:
+        parts = ", ".join(map(_key_text, key))
+        return f"({parts},)" if len(key) == 1 else f"({parts})"
+    if type(cls) is type and cls in _TOLD:
+        return repr(key)
+    if issubclass(cls, enum.Enum):
+        return f"{_class_name(cls)}.{object.__getattribute__(key, '_name_')}"
+    if issubclass(cls, type):
+        return f"<class {_class_name(key)}>"
+    return f"<{_class_name(cls)} at {id(key):#x}>"
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,6 +55,14 @@ def is_one_of(cls: type, classes: Iterable[type]) -> bool:
     return any(cls is kind for kind in classes)
 
 
+def is_key_by_identity(cls: type) -> bool:
+    """Whether instances are equal to themselves alone, and their hash runs no code of the program."""
+    hashes = member(cls, "__hash__")
+    return member(cls, "__eq__") is object.__eq__ and (
+        hashes is object.__hash__ or hashes is enum.Enum.__hash__
+    )
+
+
 def runs_program(cls: type) -> bool:
     """Whether any read of an instance's attribute, even of ``__class__``, runs a ``__getattribute__`` in Python."""
     found = member(cls, "__getattribute__")

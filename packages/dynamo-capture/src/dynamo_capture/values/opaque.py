@@ -6,7 +6,7 @@ import weakref
 from typing import Any
 
 from dynamo_capture.foundation.break_kinds import C_OBJECT_MADE, NOT_IN_PYTHON, UNKNOWN_HASH
-from dynamo_capture.foundation.class_members import member
+from dynamo_capture.foundation.class_members import is_key_by_identity
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.sources.sources import ReferentSource
 from dynamo_capture.values.base import Context, Value
@@ -31,7 +31,7 @@ class OpaqueValue(Value):
         raise self.unsupported(f"reading the attribute {name!r}")
 
     def own_key(self, tx: Context) -> Any:
-        if member(self.python_type(), "__hash__") is object.__hash__:
+        if is_key_by_identity(type(self.real)):
             return None
         raise self.unsupported("hashing")
 
@@ -43,12 +43,16 @@ class OpaqueValue(Value):
 
 
 class UnaskedValue(OpaqueValue):
-    """An object whose class code of the program stands for: whoever compares or hashes the class runs it."""
+    """An object whose class code of the program stands for: whoever compares or hashes the class runs it. It may be a
+    key beside the one that is looked up, where the class keeps identity."""
 
     __slots__ = ()
 
     def python_type(self) -> type:
         raise self.unsupported("asking for the class")
+
+    def own_key(self, tx: Context) -> Any:
+        return super().own_key(tx) or self.identity_key(tx)
 
     def describe(self) -> str:
         return f"an object {self.source}"
