@@ -18,7 +18,7 @@ def module_path(name: str) -> Path | None:
     if package is None:
         return None
     base = package.source.parent.joinpath(*name.split("."))
-    for path in (base.with_suffix(".py"), base / "__init__.py"):
+    for path in (base.with_suffix(".py"), base / "__init__.py", base.with_suffix(".pyi")):
         if path.exists():
             return path
     return None

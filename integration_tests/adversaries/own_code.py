@@ -493,14 +493,13 @@ def compare(source: str, name: str, backend: str) -> list[str]:
         fast.program, backend=backend, options={"cache": False} if backend == "inductor" else None
     )
     found = []
+    generation = 2 if "def __del__" in source else 0
     for number in range(len(plain.CALLS)):
         try:
-            one = _noted(plain, plain.program, plain.CALLS[number])
+            one = _noted(plain, plain.program, plain.CALLS[number], generation)
         except _NoArguments:
             break
-        two = _noted(fast, compiled, fast.CALLS[number])
-        if "def __del__" in source:
-            gc.collect()
+        two = _noted(fast, compiled, fast.CALLS[number], generation)
         found += [f"call {number}: {a} is {b}" for a, b in zip(one, two, strict=True) if a != b]
     return found
 
@@ -509,10 +508,11 @@ class _NoArguments(Exception):
     pass
 
 
-def _noted(module: Any, program: Any, make: Any) -> tuple[str, list[str]]:
+def _noted(module: Any, program: Any, make: Any, generation: int) -> tuple[str, list[str]]:
     from fx_interface.conformance.outcomes import seed_everywhere
 
-    gc.collect(0)
+    gc.collect(generation)
+    gc.disable()  # a compilation makes so many objects that cycles of the program would die in it
     seed_everywhere(1)
     module.HOLDER.__dict__["kept"] = None
     try:
@@ -531,6 +531,7 @@ def _noted(module: Any, program: Any, make: Any) -> tuple[str, list[str]]:
         error.__traceback__ = None
         del error
     module.NOTING[0] = False
+    gc.enable()
     noted = list(module.NOTED)
     del result, arguments
     return told, noted

@@ -32,7 +32,7 @@ RUNS: tuple[tuple[str, int, str], ...] = (
     ("second_backwards", 60, "eager"),
     ("second_backwards", 500, "aot_eager"),
     ("second_backwards", 10, "inductor"),
-    ("documented", 40, "eager"),
+    ("documented", 15, "eager"),
     ("own_code", 200, "eager"),
     ("training", 60, "eager"),
     ("training", 60, "aot_eager"),
@@ -40,7 +40,15 @@ RUNS: tuple[tuple[str, int, str], ...] = (
 """An adversary, how many of its programs run in CI, and the backends."""
 
 
-KNOWN: dict[tuple[str, str], dict[int, str]] = {}
+KNOWN: dict[tuple[str, str], dict[int, str]] = {
+    ("own_code", "eager"): {
+        11: "torch.add(x, o) does not ask a __getattribute__ of o for __torch_function__",
+        46: "inspect.signature(o) compares o while it is traced, and not in later calls",
+        140: "a class in a set is compared by its metaclass when the set is made",
+        148: "a checkpoint does not ask its arguments for _fields",
+        158: "a guard on what a cached function has answered hashes its argument again",
+    },
+}
 """Programs of seed 1 that still differ, and why: defects to be mended, counted as expected failures."""
 
 

@@ -7,15 +7,17 @@ import subprocess
 import sys
 
 _PROGRAM = """
-import sys, functools, itertools, json, math, operator
-import fxstack, aot_autograd.pipeline, inductor_codegen.compile, primtorch_decomps
+import builtins, sys, functools, itertools, json, math, operator
+import fxstack.pipeline, aot_autograd.pipeline, inductor_codegen.compile, primtorch_decomps
 len(primtorch_decomps.DECOMPOSITIONS)  # loads all families
-from fx_interface.python_runtime.own_builtins import OWN_BUILTINS, STACK_PACKAGES
+from fx_interface.python_runtime.own_builtins import STACK_PACKAGES
 shared = (functools, itertools, math, operator)
 of_stack = {name: vars(module) for name, module in sys.modules.items() if name.partition(".")[0] in STACK_PACKAGES}
 of_python = {name: names for name, names in of_stack.items() if str(names.get("__file__")).endswith(".py")}
 print(len(of_python))
-print(json.dumps([name for name, names in of_python.items() if names["__builtins__"] is not OWN_BUILTINS]))
+own = fxstack.pipeline.__builtins__
+assert own["isinstance"] is not isinstance and all(own[name] is vars(builtins)[name] for name in ("len", "type"))
+print(json.dumps([name for name, names in of_python.items() if names["__builtins__"] is not own]))
 print(json.dumps([name for name, names in of_python.items() if any(x is y for x in names.values() for y in shared)]))
 """
 _BEFORE = [

@@ -131,7 +131,7 @@ static PyMethodDef methods[] = {
     {"candidates", (PyCFunction)(void (*)(void))candidates, METH_FASTCALL,
      "candidates(evaluators, function, *slots): which may hold, by the fact that tells most apart; None: none does."},
     {"instance_dict", instance_dict_below, METH_O, "An object's own dictionary, whatever its class makes of __dict__."},
-    {"is_instance", (PyCFunction)(void (*)(void))is_instance, METH_FASTCALL, "isinstance() that asks classes, not objects."},
+    {"is_instance", (PyCFunction)(void (*)(void))is_instance, METH_FASTCALL, "is_instance($module, value, cls, /)\n--\n\nisinstance() that asks classes, not objects."},
     {NULL, NULL, 0, NULL},
 };
 

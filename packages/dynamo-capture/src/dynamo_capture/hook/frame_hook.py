@@ -57,7 +57,6 @@ from dynamo_capture._eval_frame import (
     set_callback,
 )
 from dynamo_capture.hook.code_cache import CodeCache, tie
-from fx_interface.errors import StackError
 
 __all__ = [
     "AGAIN",
@@ -106,7 +105,8 @@ _E = TypeVar("_E", bound=BaseException)
 
 
 def propagate(error: _E) -> _E:
-    """Mark an exception that the user shall see: ``raise propagate(UnsupportedProgramError(...))``."""
+    """Mark an exception that the user shall see: ``raise propagate(UnsupportedProgramError(...))``. Of one with a
+    ``code`` the text says where and why; it comes without the frames that led to it, which are logged."""
     setattr(error, _MARK, True)
     return error
 
@@ -142,12 +142,13 @@ class FrameCallback:
             self.cache.count(frame.code)
             return None
         except Exception as error:
-            if isinstance(error, StackError) and getattr(error, _MARK, False):
+            told = getattr(error, _MARK, False)
+            if told and hasattr(error, "code"):
                 with suppress(Exception):  # logging may use what the program has replaced
                     _log.debug("%s: %s", _where(frame.code), error, exc_info=True)
                 plain = error.with_traceback(None)  # its text names the user's line; ours tell a user nothing
                 raise plain from error.__cause__
-            if getattr(error, _MARK, False):
+            if told:
                 raise
             self.cache.skip(frame.code, self)
             with suppress(Exception):  # logging may use what the program has replaced
