@@ -43,6 +43,56 @@ def test_lazy_modules_are_initialized_by_the_first_call():
     assert torch.equal(outcomes[0][2], outcomes[1][2])
 
 
+def test_lazy_modules_after_writes_to_buffers_and_objects():
+    class Writing(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.norm, self.last, self.calls, self.seen = nn.LazyBatchNorm1d(), nn.LazyLinear(2), 0, []
+            self.register_buffer("mean", torch.zeros(3))
+
+        def forward(self, x):
+            self.calls += 1
+            self.seen.append(x.shape)
+            self.mean += x.mean(0)
+            return self.last(self.norm(x))
+
+    outcomes = []
+    for compiled in (False, True):
+        torch.manual_seed(0)
+        module = Writing()
+        run = optimize(_forward, fullgraph=True)(module) if compiled else module
+        results = [run(X), run(X + 1)]
+        outcomes.append([results, dict(module.state_dict()), module.calls, module.seen, torch.rand(2)])
+    torch.testing.assert_close(outcomes[1], outcomes[0])
+
+
+def test_a_lazy_module_of_the_program_s_after_a_change():
+    class Reading(nn.modules.lazy.LazyModuleMixin, nn.Module):
+        def __init__(self, holder):
+            super().__init__()
+            self.weight, self.holder = nn.UninitializedParameter(), [holder]
+
+        def initialize_parameters(self, x):
+            with torch.no_grad():
+                self.weight.materialize((x.shape[-1],))
+                self.weight.fill_(self.holder[0].scale)
+
+        def forward(self, x):
+            return x * self.weight
+
+    class Holder(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.scale, self.inner = 1.0, Reading(self)
+
+        def forward(self, x):
+            self.scale = 5.0
+            return self.inner(x)
+
+    module = Holder()
+    torch.testing.assert_close(optimize(_forward)(module)(X), X * 5)
+
+
 def test_a_lazy_module_after_random_numbers():
     class Drawing(nn.Module):
         def __init__(self):

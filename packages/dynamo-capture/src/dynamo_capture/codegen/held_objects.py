@@ -105,6 +105,7 @@ def _parts(value: Value) -> Iterator[Value]:
         case DictValue(entries=dict() as entries):
             for key, item in entries.values():
                 yield from (key, item)
+            yield from value.attrs.values()
         case ObjectValue():
             yield from (part for part in value.attrs.values() if part is not None)
         case CellValue(content=Value() as content):

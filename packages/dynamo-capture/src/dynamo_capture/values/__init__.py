@@ -23,7 +23,8 @@ from dynamo_capture.values.constant import (
     is_none,
 )
 from dynamo_capture.values.containers.keys import HashedKey, is_opaque
-from dynamo_capture.values.containers.mapping import DictIterator, DictValue, DictView
+from dynamo_capture.values.containers.mapping import DictIterator, DictValue
+from dynamo_capture.values.containers.mapping_views import DictView
 from dynamo_capture.values.containers.ranges import SymRange, SymRangeIterator
 from dynamo_capture.values.containers.sequences import ListIterator, ListValue, SequenceValue, TupleValue
 from dynamo_capture.values.containers.sets import SetValue

@@ -16,7 +16,7 @@ from dynamo_capture.guard_kinds.sets import SetMembers, SetObjects
 from dynamo_capture.sources.sources import ProxiedSource
 from dynamo_capture.values import DictValue, Lazy, ListValue, SetValue, SliceValue, TupleValue, Value
 from dynamo_capture.values.base import Context
-from dynamo_capture.values.containers.mapping import VIEWS, DictView, ProxyValue
+from dynamo_capture.values.containers.mapping_views import VIEWS, DictView, ProxyValue
 from dynamo_capture.variable_builder.objects import wraps, wraps_once
 from fx_interface.source import AttrSource, ItemSource, Source
 

@@ -31,7 +31,7 @@ from dynamo_capture.values.containers.late_sequences import (
     RangeList,
     RepeatedList,
 )
-from dynamo_capture.values.containers.mapping import ProxyValue
+from dynamo_capture.values.containers.mapping_views import ProxyValue
 from dynamo_capture.values.new_class import NewClass, NewType
 from dynamo_capture.values.objects.instance_dict import FunctionDictValue, InstanceDictValue
 from dynamo_capture.values.tensors.array import ArrayValue
@@ -148,8 +148,15 @@ def dict_(to: Reconstruction, value: DictValue) -> None:
         to.push(value.factory or Const(None))
         to.push_dict(pairs)
         to.emitter.call(2)
-    else:
+    elif not value.attrs:
         to.call(value.cls, lambda: to.push_dict(pairs))
+    else:
+
+        def with_attributes() -> None:
+            to.call(value.cls, lambda: to.push_dict(pairs))
+            to.push_dict([(Const(name), part) for name, part in value.attrs.items()])
+
+        to.call(replacement_calls.with_attributes, with_attributes, 2)
 
 
 @makes(SetValue)

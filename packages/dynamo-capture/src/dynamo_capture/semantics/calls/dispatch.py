@@ -27,7 +27,7 @@ from dynamo_capture.values import (
     Value,
 )
 from dynamo_capture.values.base import Context
-from dynamo_capture.values.containers.mapping import VIEWS
+from dynamo_capture.values.containers.mapping_views import VIEWS
 from dynamo_capture.values.tensors.array import ArrayValue
 
 

@@ -23,7 +23,7 @@ from dynamo_capture.values import (
     boolean,
 )
 from dynamo_capture.values.base import Context
-from dynamo_capture.values.containers.mapping import ProxyValue
+from dynamo_capture.values.containers.mapping_views import ProxyValue
 
 _EMPTY: tuple[dict[Any, Any], ...] = ({}, collections.OrderedDict())
 _KINDS: tuple[tuple[type, ...], ...] = (

@@ -8,7 +8,7 @@ from dynamo_capture.foundation.class_members import has_member
 from dynamo_capture.foundation.errors import UserRaise
 from dynamo_capture.values import Const, DictValue, ObjectValue, Value
 from dynamo_capture.values.base import Context
-from dynamo_capture.values.containers.mapping import ProxyValue
+from dynamo_capture.values.containers.mapping_views import ProxyValue
 
 
 def spread_entries(

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import collections
-import types
 from collections.abc import Callable
 from typing import Any
 
+import fx_guards
 from dynamo_capture.foundation.errors import NotConstant
 from dynamo_capture.foundation.known_objects import is_plain_key, items_in_order
 from dynamo_capture.sources.sources import item_source
@@ -22,9 +22,21 @@ _MISSING: Any = object()
 class DictValue(Value):
     """A dict of class ``cls``. ``entries`` maps a hashable key to ``[key, value]``; None: as ``real`` has it, save for
     what was ``stored`` since, whatever else there is, and after that under keys that are not known (``late``).
+    ``attrs``: attributes of one that the trace has made, of a class whose instances have some.
     """
 
-    __slots__ = ("cls", "entries", "factory", "keys_guarded", "late", "reads", "real", "source", "stored")
+    __slots__ = (
+        "attrs",
+        "cls",
+        "entries",
+        "factory",
+        "keys_guarded",
+        "late",
+        "reads",
+        "real",
+        "source",
+        "stored",
+    )
     is_mutable = True
 
     def __init__(
@@ -42,6 +54,7 @@ class DictValue(Value):
         self.stored: dict[Any, list[Value]] = {}
         self.late: list[list[Value]] = []
         self.factory: Value | None = None
+        self.attrs: dict[str, Value] = {}
         self.keys_guarded = False
 
     def __repr__(self) -> str:
@@ -73,7 +86,8 @@ class DictValue(Value):
 
     def children(self, tx: Context) -> list[Value]:
         entries = [part for entry in self.all_entries(tx).values() for part in entry]
-        return entries if self.factory is None else [*entries, self.factory]
+        factory = [] if self.factory is None else [self.factory]
+        return [*entries, *factory, *self.attrs.values()]
 
     @property
     def is_changed(self) -> bool:
@@ -223,82 +237,19 @@ class DictValue(Value):
         return [entry[0] for entry in self.all_entries(tx).values()]
 
     def own_attribute(self, tx: Context, name: str) -> Value | None:
-        if name != "default_factory" or not issubclass(self.cls, collections.defaultdict):
-            return None
-        return self.factory or Const(None)
+        if name == "default_factory" and issubclass(self.cls, collections.defaultdict):
+            return self.factory or Const(None)
+        return self.attrs.get(name)
+
+    def set_attr(self, tx: Context, name: str, value: Value) -> None:
+        is_made = self.source is None and self.real is None and self.cls.__dictoffset__ != 0
+        if not is_made or tx.attributes.in_class(self.cls, name) is not fx_guards.ABSENT:
+            return super().set_attr(tx, name, value)
+        tx.effects.mutates(self)
+        self.attrs[name] = value
 
     def call_method(self, tx: Context, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
         return tx.calls.call_builtin_method(self, name, args, kwargs)
-
-
-class DictView(Value):
-    """``d.keys()``, ``d.values()`` or ``d.items()``."""
-
-    __slots__ = ("kind", "owner", "source")
-
-    def __init__(self, owner: DictValue, kind: str, source: Source | None = None) -> None:
-        self.owner = owner
-        self.kind = kind
-        self.source = source
-
-    @property
-    def _is_ordered(self) -> bool:
-        return issubclass(self.owner.cls, collections.OrderedDict)
-
-    def python_type(self) -> type:
-        return type(getattr(collections.OrderedDict() if self._is_ordered else {}, self.kind)())
-
-    def python_object(self, tx: Context) -> Any:
-        return self.like([item.python_object(tx) for item in self.unpack(tx)])
-
-    def children(self, tx: Context) -> list[Value]:
-        return [self.owner]
-
-    def like(self, items: list[Any]) -> Any:
-        """A real view of this kind, of these items."""
-        made: dict[Any, Any] = collections.OrderedDict() if self._is_ordered else {}
-        made.update(dict.fromkeys(items) if self.kind == "keys" else enumerate(items))
-        if self.kind == "items":
-            made = type(made)(items)
-        return getattr(made, self.kind)()
-
-    def unpack(self, tx: Context) -> list[Value]:
-        entries = list(self.owner.all_entries(tx).values())
-        if self.kind == "keys":
-            return [key for key, _ in entries]
-        if self.kind == "values":
-            return [tx.force(value) for _, value in entries]
-        return [TupleValue([key, value]) for key, value in entries]
-
-    def iterate(self, tx: Context) -> IteratorValue:
-        return DictIterator(tx, self.owner, self.kind)
-
-    def length(self, tx: Context) -> int:
-        return self.owner.length(tx)
-
-    def truth(self, tx: Context) -> bool:
-        return self.owner.truth(tx)
-
-    def contains(self, tx: Context, item: Value) -> bool:
-        if self.kind == "keys":
-            return self.owner.contains(tx, item)
-        return any(tx.operators.equal_or_same(part, item) for part in self.unpack(tx))
-
-    def own_attribute(self, tx: Context, name: str) -> Value | None:
-        return ProxyValue(self.owner) if name == "mapping" else None
-
-    def call_method(self, tx: Context, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
-        if self.kind == "keys" and name in ("isdisjoint",):
-            return tx.calls.set_of(self.unpack(tx)).call_method(tx, name, args, kwargs)
-        return super().call_method(tx, name, args, kwargs)
-
-
-VIEWS: dict[type, tuple[type, str]] = {
-    type(getattr(owner(), kind)()): (owner, kind)
-    for owner in (dict, collections.OrderedDict)
-    for kind in ("keys", "values", "items")
-}
-"""What views of a mapping are of: the mapping's class, and the kind of the view."""
 
 
 class DictIterator(IteratorValue):
@@ -334,62 +285,3 @@ class DictIterator(IteratorValue):
         if self.kind == "keys":
             return name
         return tx.force(value) if self.kind == "values" else TupleValue([name, tx.force(value)])
-
-
-_READS = frozenset(
-    {
-        "get",
-        "keys",
-        "values",
-        "items",
-        "copy",
-        "__getitem__",
-        "__contains__",
-        "__iter__",
-        "__len__",
-        "__reversed__",
-    }
-)
-
-
-class ProxyValue(Value):
-    """Shows ``mapping``, as it is when it is asked."""
-
-    __slots__ = ("mapping", "source")
-    python_class = types.MappingProxyType
-
-    def __init__(self, mapping: DictValue, source: Source | None = None) -> None:
-        self.mapping = mapping
-        self.source = source
-
-    def children(self, tx: Context) -> list[Value]:
-        return [self.mapping]
-
-    def call_method(self, tx: Context, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
-        if name in _READS:
-            return self.mapping.call_method(tx, name, args, kwargs)
-        return super().call_method(tx, name, args, kwargs)
-
-    def get_item(self, tx: Context, key: Value) -> Value:
-        return self.mapping.get_item(tx, key)
-
-    def set_item(self, tx: Context, key: Value, value: Value) -> None:
-        raise tx.raises(TypeError, "'mappingproxy' object does not support item assignment")
-
-    def del_item(self, tx: Context, key: Value) -> None:
-        raise tx.raises(TypeError, "'mappingproxy' object does not support item deletion")
-
-    def contains(self, tx: Context, item: Value) -> bool:
-        return self.mapping.contains(tx, item)
-
-    def length(self, tx: Context) -> int:
-        return self.mapping.length(tx)
-
-    def truth(self, tx: Context) -> bool:
-        return self.mapping.truth(tx)
-
-    def iterate(self, tx: Context) -> IteratorValue:
-        return self.mapping.iterate(tx)
-
-    def unpack(self, tx: Context) -> list[Value]:
-        return self.mapping.unpack(tx)

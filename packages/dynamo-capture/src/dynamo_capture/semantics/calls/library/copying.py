@@ -12,7 +12,7 @@ import fx_guards
 from dynamo_capture.foundation.break_kinds import NOT_IN_PYTHON
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.foundation.known_objects import PLAIN
-from dynamo_capture.runtime.replacement_calls import builtin_base
+from dynamo_capture.runtime.replacement_calls import builtin_base, instance_dict
 from dynamo_capture.semantics.registry import handles
 from dynamo_capture.values import (
     BuiltinMethod,
@@ -33,6 +33,7 @@ from dynamo_capture.values import (
 from dynamo_capture.values.base import Context
 from dynamo_capture.values.containers.deep_copy_memo import DeepCopyMemo
 from dynamo_capture.values.objects.instance_dict import InstanceDictValue
+from fx_interface.source import InstanceDictSource
 
 
 @handles(copy.copy)
@@ -57,7 +58,10 @@ def shallow_copy(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Va
             made = ObjectValue(value.cls)
             _fill(tx, made, {name: tx.force(item) for name, item in _members(tx, value).items()})
             return made
-    return value.copied(tx)
+    copied = value.copied(tx)
+    if isinstance(value, DictValue) and isinstance(copied, DictValue):
+        copied.attrs = _attributes(tx, value)
+    return copied
 
 
 @handles(copy.deepcopy)
@@ -108,6 +112,8 @@ def _deep_copy(tx: Context, value: Value, memo: DeepCopyMemo) -> Value:
                 copied = _deep_copy(tx, name, memo)
                 place = tx.hash_key(copied) if is_opaque(key) else key
                 made_dict.all_entries(tx)[place] = [copied, _deep_copy(tx, item, memo)]
+            attributes = _attributes(tx, value).items()
+            made_dict.attrs = {name: _deep_copy(tx, item, memo) for name, item in attributes}
             return made_dict
         case TensorValue() if _is_plain_tensor(value):
             if memo.memories.setdefault(_memory(value), value) is not value:
@@ -118,6 +124,17 @@ def _deep_copy(tx: Context, value: Value, memo: DeepCopyMemo) -> Value:
         case ObjectValue() if value.base is None:
             return _deep_copy_object(tx, value, memo)
     raise GraphBreak(NOT_IN_PYTHON, f"copy.deepcopy() of {value.describe()}")
+
+
+def _attributes(tx: Context, value: DictValue) -> dict[str, Value]:
+    """What a dictionary keeps beside its items, which ``OrderedDict`` can."""
+    space = instance_dict(value.real)
+    if space is None or value.source is None:
+        return dict(value.attrs)
+    wrapped = tx.wrap(space, InstanceDictSource(value.source))
+    assert isinstance(wrapped, DictValue)
+    kept = wrapped.all_entries(tx).values()
+    return {tx.constant(name): tx.force(item) for name, item in kept}
 
 
 def _memory(value: TensorValue) -> int:

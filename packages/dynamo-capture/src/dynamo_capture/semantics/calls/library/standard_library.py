@@ -36,7 +36,7 @@ from dynamo_capture.values import (
     boolean,
 )
 from dynamo_capture.values.base import Context
-from dynamo_capture.values.containers.mapping import ProxyValue
+from dynamo_capture.values.containers.mapping_views import ProxyValue
 from dynamo_capture.values.operator_methods import BINARY, COMPARE
 
 pure(

@@ -1,7 +1,9 @@
 """Modules whose parameters have no size before their first call: they are initialized, and the trace begins again.
 
 Eager initializes such a module when it is called, once. A trace that comes to the call does the same, with arguments of
-which the module may ask all but the content, where nothing before has drawn random numbers or changed objects.
+which the module may ask all but the content, where nothing before has drawn random numbers. What the program has
+changed before has not happened yet then: torch's own modules look at nothing but themselves and their arguments, a
+module of the program's is initialized so where nothing was changed.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from torch.nn.modules.lazy import LazyModuleMixin
 
 from dynamo_capture._eval_frame import RegionFunction
 from dynamo_capture.foundation.break_kinds import UNUSUAL_TENSOR
+from dynamo_capture.foundation.class_members import module_of
 from dynamo_capture.foundation.errors import CapturedAnew, GraphBreak, NotConstant
 from dynamo_capture.runtime.replacement_calls import instance_dict
 from dynamo_capture.values import DictValue, ListValue, ObjectValue, TensorValue, TupleValue, Value
@@ -27,7 +30,9 @@ def initialize(tx: Context, owner: ObjectValue, args: list[Value], kwargs: dict[
     ):
         return
     real: Any = owner.real
-    if tx.effects or not tx.output.is_repeatable or owner.attrs:
+    is_torchs = module_of(owner.cls).startswith("torch.nn.modules.")
+    follows = tx.output.draws if is_torchs else tx.effects or not tx.output.is_repeatable
+    if follows or owner.attrs:
         raise GraphBreak(UNUSUAL_TENSOR, f"{owner.describe()} is initialized by a call that follows changes")
     if len(real._forward_pre_hooks) != 1 or modules._global_forward_pre_hooks:
         raise GraphBreak(UNUSUAL_TENSOR, f"{owner.describe()} is initialized by a call, and has other hooks")
