@@ -44,7 +44,7 @@ def _forward(function: Callable[..., Any], tensors: Sequence[Tensor]) -> Callabl
     return lambda: function(*tensors)
 
 
-def _training(function: Callable[..., Any], tensors: Sequence[Tensor]) -> Callable[[], Any]:
+def training(function: Callable[..., Any], tensors: Sequence[Tensor]) -> Callable[[], Any]:
     """The function and the gradients of its floating-point arguments."""
     given = [t.detach().requires_grad_() if t.is_floating_point() else t for t in tensors]
     leaves = [t for t in given if t.requires_grad]
@@ -64,13 +64,14 @@ def measure(name: str, eager: Callable[[], Any], compiled: Callable[[], Any], tu
     """The least of ``turns`` turns of each."""
     for step in (eager, compiled, eager, compiled):
         step()
-    count = max(1, min(_MOST, int(_TURN / max(_spent(eager, 1), 1e-6))))
-    pairs = [(_spent(eager, count), _spent(compiled, count)) for _ in range(turns)]
+    count = max(1, min(_MOST, int(_TURN / max(spent(eager, 1), 1e-6))))
+    pairs = [(spent(eager, count), spent(compiled, count)) for _ in range(turns)]
     least = [min(times) / count * 1e3 for times in zip(*pairs, strict=True)]
     return Timing(name, *least)
 
 
-def _spent(step: Callable[[], Any], count: int) -> float:
+def spent(step: Callable[[], Any], count: int) -> float:
+    """Seconds of CPU time of ``count`` calls."""
     start = time.process_time()
     for _ in range(count):
         step()
@@ -85,7 +86,7 @@ def timings(case: Case, turns: int = 7) -> Iterator[Timing]:
         yield _settled(case.name, *forward, turns)
     if case.trains:
         compiled = fxstack.compile(case.function)
-        training = _training(case.function, case.tensors), _training(compiled, case.tensors)
+        training = training(case.function, case.tensors), training(compiled, case.tensors)
         yield _settled(f"{case.name}, training", *training, turns)
 
 

@@ -154,14 +154,15 @@ def on_device(value: Any, device: torch.device) -> Any:
     return value
 
 
-def load_kernels(kernels: Sequence[Kernel]) -> dict[str, Any]:
-    """Compile kernels and return them as ctypes functions by name."""
+def load_kernels(kernels: Sequence[Kernel], level: str | None = None) -> dict[str, Any]:
+    """Compile kernels, for this processor or any of a ``level``, and return them as ctypes functions by name."""
     if not kernels:
         return {}
     flags = (*KERNEL_FLAGS, "-fvisibility=default")
     with temporary_folder() as folder:
         text = emit_source(kernels)
-        build_library(find_compiler(), [Unit("kernels", text, flags, WIDE in text)], folder, "kernels.so")
+        compiler = find_compiler() if level is None else find_compiler().for_level(level)
+        build_library(compiler, [Unit("kernels", text, flags, WIDE in text)], folder, "kernels.so")
         library = ctypes.CDLL(str(folder.path / "kernels.so"))
     found = {}
     for kernel in kernels:
@@ -172,17 +173,19 @@ def load_kernels(kernels: Sequence[Kernel]) -> dict[str, Any]:
 
 
 class Stepper:
-    """Runs a program step by step, kernels as compiled C++ or ``interpreted``. Fresh memory is filled with
-    garbage, so that nothing relies on zeros.
+    """Runs a program step by step, kernels as compiled C++ (of a processor ``level`` where one is given) or
+    ``interpreted``. Fresh memory is filled with garbage, so that nothing relies on zeros.
     """
 
-    def __init__(self, program: Program, threads: int = 1, *, interpreted: bool = False) -> None:
+    def __init__(
+        self, program: Program, threads: int = 1, *, interpreted: bool = False, level: str | None = None
+    ) -> None:
         self.program = program
         self.threads = threads
         for kernel in program.kernels:
             verify_kernel(kernel)
         self.kernels = {kernel.name: kernel for kernel in program.kernels}
-        self.functions = None if interpreted else load_kernels(program.kernels)
+        self.functions = None if interpreted else load_kernels(program.kernels, level)
 
     def __call__(self, *inputs: Any) -> list[Any]:
         """The program's outputs for these inputs. IndexError where a kernel reports an index out of range."""

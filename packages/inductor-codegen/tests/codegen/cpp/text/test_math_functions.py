@@ -113,6 +113,50 @@ def test_remainders_are_exact(dtype: torch.dtype) -> None:
     assert _same(quotient, eager).all()
 
 
+def _around(values: tuple[float, ...], count: int) -> torch.Tensor:
+    """The ``count`` float32 on either side of each."""
+    steps = torch.arange(-count, count + 1, dtype=torch.int32)
+    return (torch.tensor(values).view(torch.int32)[:, None] + steps).flatten().view(torch.float32)
+
+
+def _log_gamma_points() -> dict[str, torch.Tensor]:
+    """float32 of every size, where the formula changes, next to its poles and next to its zeros."""
+    random = torch.Generator().manual_seed(3)
+    return {
+        "all": _bit_patterns(40_000, torch.float32, 5),
+        "near": torch.rand(40_000, generator=random) * 24 - 12,
+        "joints": _around((0.5, 1.0, 2.0, 3.0, -0.5, -1.0, -2.0, -30.0, 2.0**23, -(2.0**23)), 400),
+        "zeros below 0": _around((-2.4570248, -2.7476826, -3.1435809, -3.955294, -4.0392919), 400),
+    }
+
+
+@pytest.mark.parametrize("level", [None, "x86-64", "x86-64-v3"])
+def test_log_gamma_is_as_near_to_float64_as_eager(level: str | None) -> None:
+    points = _log_gamma_points()
+    graph = ExampleGraph()
+    made = [graph.call(p.lgamma, graph.input(values, "x")) for values in points.values()]
+    found = Stepper(plan(graph.build(*made)), threads=1, level=level)(*graph.examples)
+    for (name, values), got in zip(points.items(), found, strict=True):
+        exact = torch.lgamma(values.double())
+        wanted, eager = exact.float(), torch.lgamma(values)
+        assert torch.equal(got.isnan(), wanted.isnan()), name
+        finite = torch.isfinite(wanted)
+        assert torch.equal(got[~finite].nan_to_num(), wanted[~finite].nan_to_num()), name
+        unit = torch.finfo(torch.float32).eps * exact[finite].abs()
+        errors = ((got[finite].double() - exact[finite]).abs() / unit).nan_to_num()
+        of_eager = ((eager[finite].double() - exact[finite]).abs() / unit).nan_to_num()
+        assert errors.max() <= of_eager.max(), name
+        assert name == "zeros below 0" or errors.max() <= 0.55, name
+
+
+@pytest.mark.parametrize("value", [0.0, -0.0, -1.0, -3.0, -1e7, math.inf, -math.inf])
+def test_log_gamma_of_a_pole_is_infinite(value: float) -> None:
+    graph = ExampleGraph()
+    x = graph.input(torch.full((40,), value), "x")
+    (found,) = Stepper(plan(graph.build(graph.call(p.lgamma, x))), threads=1)(*graph.examples)
+    assert torch.equal(found, torch.full((40,), math.inf))
+
+
 def _vectorised(condition: str) -> bool:
     """Whether a kernel that needs ``expm1`` for some of its numbers calls the function of vectors."""
     graph = ExampleGraph()

@@ -12,11 +12,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from inductor_codegen.codegen.cpp.text.operations import VECTOR_FUNCTIONS, WIDE
+from inductor_codegen.codegen.cpp.text.operations import MATH_FUNCTIONS, WIDE
 
 _BINARY = frozenset({"pow", "atan2", "fmod"})
-_OWN = frozenset({"fmod", "fmodf"})
-"""Functions that libmvec lacks and that are written here."""
+_OWN = {"fmod": "remainders", "fmodf": "remainders", "lgamma": "log_gammas", "lgammaf": "log_gammas"}
+"""Functions that libmvec lacks and that are written here, for vectors of any length."""
+_CALLS = {"lgammaf": ("log",)}
+"""Functions that such a function calls."""
 _CALL = re.compile(rf"\b{WIDE}(\w+)\(")
 _GCC_X86 = "#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)"
 _LEVELS = (
@@ -83,20 +85,113 @@ template <typename V, typename T, int N> INLINE V remainders(V a, V b) {
   return r;
 }
 """
-"""``fmod``, which libmvec lacks, for vectors of any length."""
+
+_LOG_GAMMAS = """\
+// The logarithm of the gamma function's magnitude, of float computed in double. For z = |x| it is
+//   z < 1: that of z + 1, less log(z);   z < 3: (z - 1) (z - 2) times a polynomial of z - 2;   else Stirling's series,
+// and for x < 0 by reflection log(pi / (z |sin(pi z)|)) less that. The polynomials interpolate at Chebyshev's points,
+// within 4e-12 of the function: near 1 and 2 results have all bits, near the zeros of x < 0 all but a few.
+extern "C" { float lgammaf(float) noexcept; double lgamma(double) noexcept; }
+INLINE double log_gamma_factor(double t) {  // log(gamma(t + 2)) / (t (t + 1)) for -1 <= t <= 1
+  double p = 3.0199822392397963e-07;
+  p = MULTIPLY_ADD_DOUBLE(p, t, -6.311841502060992e-07);
+  p = MULTIPLY_ADD_DOUBLE(p, t, -1.125116807763734e-07);
+  p = MULTIPLY_ADD_DOUBLE(p, t, 2.2282632009795341e-07);
+  p = MULTIPLY_ADD_DOUBLE(p, t, 2.431132451976893e-06);
+  p = MULTIPLY_ADD_DOUBLE(p, t, -5.1452834569738116e-06);
+  p = MULTIPLY_ADD_DOUBLE(p, t, 7.79314705910929e-06);
+  p = MULTIPLY_ADD_DOUBLE(p, t, -1.67680045234243e-05);
+  p = MULTIPLY_ADD_DOUBLE(p, t, 3.834377597013234e-05);
+  p = MULTIPLY_ADD_DOUBLE(p, t, -8.34593649784985e-05);
+  p = MULTIPLY_ADD_DOUBLE(p, t, 0.00018251128658110577);
+  p = MULTIPLY_ADD_DOUBLE(p, t, -0.0004056212785176813);
+  p = MULTIPLY_ADD_DOUBLE(p, t, 0.000915382173612637);
+  p = MULTIPLY_ADD_DOUBLE(p, t, -0.002108141769692309);
+  p = MULTIPLY_ADD_DOUBLE(p, t, 0.004998640863527372);
+  p = MULTIPLY_ADD_DOUBLE(p, t, -0.012384191566215685);
+  p = MULTIPLY_ADD_DOUBLE(p, t, 0.032965000626194785);
+  p = MULTIPLY_ADD_DOUBLE(p, t, -0.10031730168484691);
+  return MULTIPLY_ADD_DOUBLE(p, t, 0.42278433509846713);
+}
+INLINE double log_gamma_rest(double w) {  // what Stirling's formula lacks, times z, for w = 1 / z^2 and z >= 3
+  double p = 0.0017901800692895539;
+  p = MULTIPLY_ADD_DOUBLE(p, w, -0.0014233123861739818);
+  p = MULTIPLY_ADD_DOUBLE(p, w, 0.000810120660174383);
+  p = MULTIPLY_ADD_DOUBLE(p, w, -0.0005941137380865464);
+  p = MULTIPLY_ADD_DOUBLE(p, w, 0.0007936309810201604);
+  p = MULTIPLY_ADD_DOUBLE(p, w, -0.002777777643542962);
+  return MULTIPLY_ADD_DOUBLE(p, w, 0.08333333333318188);
+}
+INLINE double sine_of_pi_times(double r) {  // for 0 <= r <= 0.5
+  double w = r * r, p = -2.113362735205297e-05;
+  p = MULTIPLY_ADD_DOUBLE(p, w, 0.0004659870158043378);
+  p = MULTIPLY_ADD_DOUBLE(p, w, -0.0073703643265304155);
+  p = MULTIPLY_ADD_DOUBLE(p, w, 0.08214587881631043);
+  p = MULTIPLY_ADD_DOUBLE(p, w, -0.599264528825224);
+  p = MULTIPLY_ADD_DOUBLE(p, w, 2.5501640398618677);
+  p = MULTIPLY_ADD_DOUBLE(p, w, -5.1677127800497855);
+  return r * MULTIPLY_ADD_DOUBLE(p, w, 3.1415926535897927);
+}
+INLINE double log_gamma_of_magnitude(double z) {
+  double l = wide_log(z), below = z < 1 ? z + 1 : z, t = below - 2;
+  double near = t * (t + 1) * log_gamma_factor(t);
+  double v = 1 / z;
+  double far = MULTIPLY_ADD_DOUBLE(z - 0.5, l - 1, 0.41893853320467274) + v * log_gamma_rest(v * v);
+  near = z < 1 ? near - l : near;
+  return z < 3 ? near : far;
+}
+INLINE double log_of_reflection(double z) {
+  double r = __builtin_fabs(z - __builtin_nearbyint(z));
+  return z < 0x1p23 ? 3.141592653589793 / (z * sine_of_pi_times(r)) : __builtin_inf();
+}
+template <typename V, typename T, int N> INLINE V log_gammas(V a) {
+  T as[N], rs[N];
+  __builtin_memcpy(as, &a, sizeof(V));
+  if (sizeof(T) == 8) {
+    for (int i = 0; i < N; ++i) rs[i] = lgamma(as[i]);
+  } else {
+    double of_magnitude[N];
+    int negative = 0;
+#pragma omp simd reduction(|:negative)
+    for (int i = 0; i < N; ++i) {
+      of_magnitude[i] = log_gamma_of_magnitude(__builtin_fabsf(as[i]));
+      negative |= as[i] < 0;
+    }
+    if (negative) {
+#pragma omp simd
+      for (int i = 0; i < N; ++i) {
+        double p = as[i] < 0 ? log_of_reflection(__builtin_fabsf(as[i])) : 1;
+        double l = wide_log(p), reflected = l == __builtin_inf() ? l : l - of_magnitude[i];
+        of_magnitude[i] = as[i] < 0 ? reflected : of_magnitude[i];
+      }
+    }
+#pragma omp simd
+    for (int i = 0; i < N; ++i) rs[i] = of_magnitude[i];
+  }
+  V r;
+  __builtin_memcpy(&r, rs, sizeof(V));
+  return r;
+}
+"""
+
+_TEXTS = {"remainders": _REMAINDERS, "log_gammas": _LOG_GAMMAS}
 
 
 def math_functions(kernels: Iterable[str]) -> str:
     """Declarations and definitions of the functions that the texts of kernels call."""
-    names = sorted({name for text in kernels for name in _CALL.findall(text)})
-    if not names:
+    called = {name for text in kernels for name in _CALL.findall(text)}
+    if not called:
         return ""
+    names = sorted(
+        called.union(*(_CALLS.get(name, ()) for name in called)), key=lambda name: (name in _OWN, name)
+    )
     return "\n".join(
         [
             _GCC_X86,
             _FORMS,
-            *([_REMAINDERS] if _OWN.intersection(names) else []),
-            *(line for name in names for line in _definitions(name)),
+            *(line for name in names if name not in _OWN for line in _definitions(name)),
+            *dict.fromkeys(_TEXTS[_OWN[name]] for name in names if name in _OWN),
+            *(line for name in names if name in _OWN for line in _definitions(name)),
             "#else",
             *(f"#define {WIDE}{name} {name}" for name in names),
             'extern "C" {',
@@ -110,7 +205,7 @@ def math_functions(kernels: Iterable[str]) -> str:
 
 def _kind(name: str) -> tuple[str, bool]:
     """The type of a function's numbers, and whether it takes two."""
-    single = name not in VECTOR_FUNCTIONS
+    single = name not in MATH_FUNCTIONS
     return ("float" if single else "double"), (name[:-1] if single else name) in _BINARY
 
 
@@ -135,13 +230,13 @@ def _definitions(name: str) -> Iterator[str]:
     yield f'extern "C" {declaration}'
     for condition, isa, size, others in _LEVELS:
         vector, widest = f"{kind}_{size}", symbol(isa, size, longest)
-        parameters = f"{vector}, {vector}" if binary else vector
+        parameters, arguments = (f"{vector} a, {vector} b", "a, b") if binary else (f"{vector} a", "a")
         yield condition
         if name in _OWN:
             symbol_of_widest, widest = widest, f"own{widest}"  # static: every file of a library has its own
             yield f'static __attribute__((used)) {vector} {widest}({parameters}) asm("{symbol_of_widest}");'
-            yield f"{vector} {widest}({vector} a, {vector} b) {{"
-            yield f"  return remainders<{vector}, {kind}, {size // itemsize}>(a, b);"
+            yield f"{vector} {widest}({parameters}) {{"
+            yield f"  return {_OWN[name]}<{vector}, {kind}, {size // itemsize}>({arguments});"
             yield "}"
         else:
             yield f'extern "C" {vector} {widest}({parameters}) noexcept;'

@@ -12,10 +12,8 @@ MATH_FUNCTIONS = frozenset((
     "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "erfc", "lgamma", "pow",
     "atan2", "fmod",
 ))  # fmt: skip
-"""Primitives that are a function of the C library of the same name."""
-
-VECTOR_FUNCTIONS = MATH_FUNCTIONS - {"lgamma"}
-"""Those of them that have a vector form: glibc's libmvec (since 2.35) has it, or ``math_functions.py``."""
+"""Primitives that are a function of the C library of the same name. All have a vector form: glibc's libmvec (since 2.35)
+has it, or ``math_functions.py``."""
 
 WIDE = "wide_"
 """Before the name of such a function: with the same result in every vector (``math_functions.py`` defines it)."""
@@ -130,7 +128,7 @@ def _call(op: str, nodes: tuple[Scalar, ...], args: list[str], compute: torch.dt
     if op in _PREAMBLE:
         return f"{op}({', '.join(args)})"
     assert op in MATH_FUNCTIONS, op
-    return f"{WIDE if op in VECTOR_FUNCTIONS else ''}{op}{suffix}({', '.join(args)})"
+    return f"{WIDE}{op}{suffix}({', '.join(args)})"
 
 
 def _is_number(node: Scalar) -> bool:

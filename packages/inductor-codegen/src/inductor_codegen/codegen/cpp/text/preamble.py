@@ -35,12 +35,6 @@ typedef __UINT32_TYPE__ uint32_t;
 typedef __UINT64_TYPE__ uint64_t;
 """
 
-_SCALAR_FUNCTIONS = """\
-extern "C" {
-float lgammaf(float) noexcept; double lgamma(double) noexcept;
-}
-"""
-
 _ARITHMETIC = """\
 // The sums of a part of many rows into their totals, and on to the next part: one function for all kernels of a file.
 template <typename T> static __attribute__((noinline)) void join_part(double* totals, T* sums, int64_t rows) {
@@ -217,8 +211,10 @@ INLINE float float_of_bits(uint32_t bits) { float f; __builtin_memcpy(&f, &bits,
 INLINE uint32_t bits_of_float(float f) { uint32_t bits; __builtin_memcpy(&bits, &f, 4); return bits; }
 #ifdef __FMA__
 #define MULTIPLY_ADD(a, b, c) __builtin_fmaf(a, b, c)
+#define MULTIPLY_ADD_DOUBLE(a, b, c) __builtin_fma(a, b, c)
 #else
 #define MULTIPLY_ADD(a, b, c) ((a) * (b) + (c))
+#define MULTIPLY_ADD_DOUBLE(a, b, c) ((a) * (b) + (c))
 #endif
 // 12582912 is 1.5 * 2^23: adding it leaves the nearest integer n to x / ln 2 in the low bits; r = x - n ln 2.
 INLINE float shifted_exponent(float x) { return MULTIPLY_ADD(x, 1.44269504f, 12582912.0f); }
@@ -275,7 +271,7 @@ INLINE float single_tanh(float x) {
 """
 
 
-_PREAMBLE = "\n".join([_TYPES, _SCALAR_FUNCTIONS, _ARITHMETIC, _SINGLE_MATH])
+_PREAMBLE = "\n".join([_TYPES, _ARITHMETIC, _SINGLE_MATH])
 _HALF_WORDS = ("half", "halves", "bfloat16")
 
 

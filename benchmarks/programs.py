@@ -1,0 +1,99 @@
+"""Small programs beside eager and stock: ``python -m benchmarks.programs [part of a name ...]``.
+
+CPU time of one call on one thread, at three sizes and two dtypes: eager, stock and fxstack take turns, medians.
+Prints each row, then those in which fxstack takes longer than the faster of the other two.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+import fxstack
+from benchmarks.operator_cases import Case
+from benchmarks.operators import spent, training
+from benchmarks.program_cases import cases, sizes
+
+SLOWER = 1.05
+"""From which ratio a program is listed as slower."""
+_TURN = 0.01  # seconds of CPU time in each turn
+_MOST = 2000  # calls in each turn
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Microseconds of CPU time of one call."""
+
+    name: str
+    eager: float
+    stock: float
+    ours: float
+
+    @property
+    def ratio(self) -> float:
+        """How many times as long fxstack takes as the faster of the other two."""
+        return self.ours / min(self.eager, self.stock)
+
+    def __str__(self) -> str:
+        return (
+            f"{self.ratio:6.2f}  {self.name:60} eager {self.eager:10.1f}  stock {self.stock:10.1f}"
+            f"  fxstack {self.ours:10.1f}"
+        )
+
+
+def measure(name: str, calls: Sequence[Callable[[], Any]], turns: int) -> Row:
+    """Medians of ``turns`` turns of eager, stock and fxstack."""
+    for call in (*calls, *calls):
+        call()
+    counts = [max(1, min(_MOST, int(_TURN / max(spent(call, 1), 1e-6)))) for call in calls]
+    times = [
+        [spent(call, count) / count * 1e6 for call, count in zip(calls, counts, strict=True)]
+        for _ in range(turns)
+    ]
+    return Row(name, *(statistics.median(each) for each in zip(*times, strict=True)))
+
+
+def rows(case: Case, label: str, *, stock: bool, turns: int = 9) -> Iterator[Row]:
+    """The forward of a program, and its training where there is one. Without ``stock``, eager stands in for it."""
+    systems = (lambda f: f, torch.compile if stock else lambda f: f, fxstack.compile)
+    with torch.no_grad():
+        made = [system(case.function) for system in systems]
+        yield measure(f"{case.name}, {label}", [lambda f=f: f(*case.tensors) for f in made], turns)
+    if case.trains:
+        made = [system(case.function) for system in systems]
+        yield measure(f"{case.name}, {label}, training", [training(f, case.tensors) for f in made], turns)
+    torch.compiler.reset()
+
+
+def main() -> None:
+    """Measure all programs, or those whose name holds one of the arguments."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", help="parts of names; all programs without")
+    parser.add_argument("--elements", nargs="*", type=int, default=[1_000, 100_000, 2_000_000])
+    parser.add_argument("--dtypes", nargs="*", default=["float32", "bfloat16"])
+    parser.add_argument("--no-stock", action="store_true", help="eager alone: stock takes long to compile")
+    given = parser.parse_args()
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    found: list[Row] = []
+    for dtype in given.dtypes:
+        for elements in given.elements:
+            for case in cases(sizes(elements, getattr(torch, dtype))):
+                if given.names and not any(part in case.name for part in given.names):
+                    continue
+                for row in rows(case, f"{elements:.0e} {dtype}", stock=not given.no_stock):
+                    found.append(row)
+                    print(row, flush=True)
+    slow = sorted((row for row in found if row.ratio > SLOWER), key=lambda row: -row.ratio)
+    print(f"\n{len(slow)} of {len(found)} take more than {SLOWER} times as long as eager or stock:")
+    for row in slow:
+        print(row)
+
+
+if __name__ == "__main__":
+    main()
