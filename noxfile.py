@@ -174,6 +174,13 @@ def bench_operators(session: nox.Session) -> None:
     session.run("python", "-m", "benchmarks.operators", *session.posargs, env=ONE_THREAD)
 
 
+@nox.session(name="bench-programs")
+def bench_programs(session: nox.Session) -> None:
+    """Compare small programs with eager and stock, list the slower ones: `nox -s bench-programs -- softmax` (1 hour)."""
+    install_stack(session)
+    session.run("python", "-m", "benchmarks.programs", *session.posargs, env=ONE_THREAD)
+
+
 @nox.session
 def fuzz(session: nox.Session) -> None:
     """Random programs, new ones in every run: `nox -s fuzz -- 10` runs ten times as many as the tests do."""

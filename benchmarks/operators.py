@@ -86,8 +86,8 @@ def timings(case: Case, turns: int = 7) -> Iterator[Timing]:
         yield _settled(case.name, *forward, turns)
     if case.trains:
         compiled = fxstack.compile(case.function)
-        training = training(case.function, case.tensors), training(compiled, case.tensors)
-        yield _settled(f"{case.name}, training", *training, turns)
+        trained = training(case.function, case.tensors), training(compiled, case.tensors)
+        yield _settled(f"{case.name}, training", *trained, turns)
 
 
 def _settled(name: str, eager: Callable[[], Any], compiled: Callable[[], Any], turns: int) -> Timing:

@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch import Tensor
 
 import fxstack
 from benchmarks.operator_cases import Case
-from benchmarks.operators import spent, training
+from benchmarks.operators import spent
 from benchmarks.program_cases import cases, sizes
 
 SLOWER = 1.05
@@ -44,6 +45,23 @@ class Row:
             f"{self.ratio:6.2f}  {self.name:60} eager {self.eager:10.1f}  stock {self.stock:10.1f}"
             f"  fxstack {self.ours:10.1f}"
         )
+
+
+def training(function: Callable[..., Any], tensors: Sequence[Tensor]) -> Callable[[], Any]:
+    """A step: the function and ``backward`` of its results to its floating-point arguments."""
+    given = [t.detach().requires_grad_() if t.is_floating_point() else t for t in tensors]
+    grads: list[Tensor] = []
+
+    def step() -> None:
+        for tensor in given:
+            tensor.grad = None
+        made = function(*given)
+        results = [t for t in (made if isinstance(made, tuple) else (made,)) if t.requires_grad]
+        if not grads:
+            grads.extend(map(torch.ones_like, results))
+        torch.autograd.backward(results, grads)
+
+    return step
 
 
 def measure(name: str, calls: Sequence[Callable[[], Any]], turns: int) -> Row:

@@ -12,8 +12,8 @@ MATH_FUNCTIONS = frozenset((
     "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "erfc", "lgamma", "pow",
     "atan2", "fmod",
 ))  # fmt: skip
-"""Primitives that are a function of the C library of the same name. All have a vector form: glibc's libmvec (since 2.35)
-has it, or ``math_functions.py``."""
+"""Primitives that are a function of the C library of the same name. Each has a vector form: that of glibc's libmvec
+(since 2.35), or of ``math_functions.py``."""
 
 WIDE = "wide_"
 """Before the name of such a function: with the same result in every vector (``math_functions.py`` defines it)."""
