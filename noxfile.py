@@ -176,7 +176,7 @@ def bench_operators(session: nox.Session) -> None:
 
 @nox.session(name="bench-programs")
 def bench_programs(session: nox.Session) -> None:
-    """Compare small programs with eager and stock, list the slower ones: `nox -s bench-programs -- softmax` (1 hour)."""
+    """Compare small programs with eager and stock (an hour): `nox -s bench-programs -- softmax`."""
     install_stack(session)
     session.run("python", "-m", "benchmarks.programs", *session.posargs, env=ONE_THREAD)
 

@@ -14,6 +14,7 @@ from fx_interface.dialects import prims as p
 from inductor_codegen.codegen.cpp.emit import emit_source
 from inductor_codegen.codegen.cpp.text.math_functions import math_functions
 from inductor_codegen.codegen.cpp.text.operations import MATH_FUNCTIONS, WIDE
+from inductor_codegen.codegen.cpp.text.preamble import with_preamble
 from inductor_codegen.pipeline import plan
 from inductor_codegen.temporary import temporary_folder
 from inductor_codegen.testing import ExampleGraph, Stepper
@@ -54,6 +55,20 @@ def test_only_functions_in_use_are_defined() -> None:
     assert "_ZGVeN16v_wide_logf" in text
     assert "_ZGVeN8vv_wide_pow" in text
     assert "wide_sin" not in text
+
+
+@pytest.mark.parametrize("name", sorted(MATH_FUNCTIONS))
+@pytest.mark.parametrize("suffix", ["", "f"])
+def test_a_function_alone_has_all_that_it_calls(name: str, suffix: str) -> None:
+    compiler, unit = find_compiler(), Unit("one", "", KERNEL_FLAGS)
+    parameters = ", ".join(
+        f"{'float' if suffix else 'double'} {letter}" for letter in "ab"[: 1 + (name in BINARY)]
+    )
+    kernel = (
+        f"auto kernel({parameters}) {{ return {WIDE}{name}{suffix}({'a, b' if name in BINARY else 'a'}); }}"
+    )
+    command = [*compiler.command, *compiler.flags(unit), "-fsyntax-only", "-"]
+    subprocess.run(command, input=with_preamble([kernel]), check=True, text=True)
 
 
 def _bit_patterns(count: int, dtype: torch.dtype, seed: int) -> torch.Tensor:

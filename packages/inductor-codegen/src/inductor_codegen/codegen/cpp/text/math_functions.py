@@ -17,7 +17,7 @@ from inductor_codegen.codegen.cpp.text.operations import MATH_FUNCTIONS, WIDE
 _BINARY = frozenset({"pow", "atan2", "fmod"})
 _OWN = {"fmod": "remainders", "fmodf": "remainders", "lgamma": "log_gammas", "lgammaf": "log_gammas"}
 """Functions that libmvec lacks and that are written here, for vectors of any length."""
-_CALLS = {"lgammaf": ("log",)}
+_CALLS = {"lgammaf": ("log",), "lgamma": ("log",)}
 """Functions that such a function calls."""
 _CALL = re.compile(rf"\b{WIDE}(\w+)\(")
 _GCC_X86 = "#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)"
