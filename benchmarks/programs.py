@@ -76,9 +76,17 @@ def measure(name: str, calls: Sequence[Callable[[], Any]], turns: int) -> Row:
     return Row(name, *(statistics.median(each) for each in zip(*times, strict=True)))
 
 
+def _as_it_is(function: Callable[..., Any]) -> Callable[..., Any]:
+    return function
+
+
 def rows(case: Case, label: str, *, stock: bool, turns: int = 9) -> Iterator[Row]:
     """The forward of a program, and its training where there is one. Without ``stock``, eager stands in for it."""
-    systems = (lambda f: f, torch.compile if stock else lambda f: f, fxstack.compile)
+    systems: tuple[Callable[..., Any], ...] = (
+        _as_it_is,
+        torch.compile if stock else _as_it_is,
+        fxstack.compile,
+    )
     with torch.no_grad():
         made = [system(case.function) for system in systems]
         yield measure(f"{case.name}, {label}", [lambda f=f: f(*case.tensors) for f in made], turns)
