@@ -10,6 +10,7 @@ import argparse
 import statistics
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -89,10 +90,12 @@ def rows(case: Case, label: str, *, stock: bool, turns: int = 9) -> Iterator[Row
     )
     with torch.no_grad():
         made = [system(case.function) for system in systems]
-        yield measure(f"{case.name}, {label}", [lambda f=f: f(*case.tensors) for f in made], turns)
+        yield measure(f"{case.name}, {label}", [partial(function, *case.tensors) for function in made], turns)
     if case.trains:
         made = [system(case.function) for system in systems]
-        yield measure(f"{case.name}, {label}, training", [training(f, case.tensors) for f in made], turns)
+        yield measure(
+            f"{case.name}, {label}, training", [training(function, case.tensors) for function in made], turns
+        )
     torch.compiler.reset()
 
 
