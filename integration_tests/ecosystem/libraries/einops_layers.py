@@ -48,4 +48,17 @@ def training(compile: Compile) -> Step:
     return training_step(model, lambda: F.cross_entropy(compiled(images), labels))
 
 
-PROGRAMS = (Program("einops, training", training, ("einops",)),)
+def sizes_that_vary(compile: Compile) -> Step:
+    model = _model()
+    compiled, images = compile(model), [torch.randn(4, 3, height, 32) for height in (32, 40, 48)]
+
+    def loss() -> Tensor:
+        return torch.stack([compiled(image).square().mean() for image in images]).sum()
+
+    return training_step(model, loss)
+
+
+PROGRAMS = (
+    Program("einops, training", training, ("einops",)),
+    Program("einops, sizes that vary", sizes_that_vary, ("einops",), graphs=2),
+)

@@ -93,6 +93,8 @@ class Collector:
             self._existing(value)
         elif kind is CellValue and id(value) in self._known_cells:
             pass
+        elif id(value) in self._tx.effects.of_caches:
+            self.visit(self._tx.effects.of_caches[id(value)][1])
         else:
             generator = remade(value, self._tx.resumes) if isinstance(value, GeneratorValue) else None
             for part in value.children(self._tx) if generator is None else generator:

@@ -126,6 +126,10 @@ class Reconstruction:
         if isinstance(value, ObjectValue):
             self._push_object(value)
             return
+        if id(value) in self.tx.effects.of_caches:
+            self._make(self.tx.effects.of_caches[id(value)][1])
+            self._remember(value)
+            return
         if id(value) in self._building:
             raise GraphBreak(NOT_RECONSTRUCTIBLE, f"{value.describe()} contains itself")
         self._building.add(id(value))

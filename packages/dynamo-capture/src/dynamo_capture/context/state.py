@@ -89,6 +89,8 @@ class Effects(Protocol[V]):
 
     watching: bool
     """Whether changes are noted in ``touched``."""
+    of_caches: dict[int, tuple[V, Any]]
+    """Containers that a function with a cache has given for sizes that vary, each with the part of it that it is."""
 
     def advances(self, iterator: V) -> None:
         """An iterator gives an item; iterators of before the trace tell the log themselves."""

@@ -84,6 +84,16 @@ def with_attributes(made: Any, attributes: Mapping[str, Any]) -> Any:
     return made
 
 
+def cached_part(
+    function: Callable[..., Any], steps: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """What a function with a cache gives, or what that has inside."""
+    found = function(*args, **kwargs)
+    for step in steps:
+        found = found[step]
+    return found
+
+
 def instance_dict(owner: Any) -> Any:
     """``owner.__dict__``, past what the class makes of it; None if there is none. That of this thread, of an
     object that has one for each."""

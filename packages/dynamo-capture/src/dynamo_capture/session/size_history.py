@@ -6,7 +6,7 @@ import weakref
 from collections.abc import Collection, Mapping
 from dataclasses import field
 from types import CodeType, FunctionType
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from dynamo_capture.session.known_functions import Part
 from fx_interface.errors import UserLocation
@@ -60,6 +60,7 @@ class SizeHistory:
     useless: set[str] = field(default_factory=set)
     modes_apart: str | None = None
     exhausted: set[UserLocation] = field(default_factory=set)
+    asked_for_each: weakref.WeakSet[Any] = field(default_factory=weakref.WeakSet)
     functions: dict[str, tuple[weakref.ref[FunctionType], CodeType] | None] = field(default_factory=dict)
 
     def record_sizes(

@@ -220,6 +220,15 @@ class Policy:
                 self.functions.leave(part)
             raise CapturedAnew
 
+    def has_answer_for_each_size(self, function: Any) -> bool:
+        """Whether a function with a cache is asked for each size alone."""
+        return function in self._history.asked_for_each
+
+    def ask_for_each_size(self, function: Any) -> None:
+        """It is from now on: tracing into it has changed what the trace knows. Raises ``CapturedAnew``."""
+        self._history.asked_for_each.add(function)
+        raise CapturedAnew
+
     def decide_by(
         self, found: Collection[Source], relied: Collection[Source], where: UserLocation | None
     ) -> bool:

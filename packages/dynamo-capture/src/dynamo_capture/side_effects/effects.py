@@ -6,12 +6,13 @@ import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from dynamo_capture.foundation.break_kinds import DEFINITION_CHANGED, HOOKED_TENSOR
+from dynamo_capture.foundation.break_kinds import DEFINITION_CHANGED, HOOKED_TENSOR, OBJECT_OPERATION
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.runtime.replacement_calls import instance_dict
 from dynamo_capture.side_effects.attribute_dicts import AttributeDicts
 from dynamo_capture.values.base import Value
 from dynamo_capture.values.constant import Const
+from dynamo_capture.values.containers.cached_part import CachedPart
 from dynamo_capture.values.containers.mapping import DictValue
 from dynamo_capture.values.containers.sequences import ListValue
 from dynamo_capture.values.containers.sets import SetValue
@@ -27,7 +28,7 @@ class Effects:
     ``is_namespace``: whether a dict holds globals that the trace knows by their names. ``attribute_dicts``: ends the
     graph where an object and its dictionary are both known.
     ``touched`` lists every object that is changed, while ``watching``: also those that the trace made, and None for a
-    deferred call.
+    deferred call. ``of_caches``: containers that a function with a cache has given for sizes that vary.
     """
 
     def __init__(
@@ -41,6 +42,7 @@ class Effects:
         self.watching = False
         self.touched: list[Any] = []
         self.hooks: list[HookHandle] = []
+        self.of_caches: dict[int, tuple[Value, CachedPart]] = {}
         self._count = 0
         self._notes: set[int] = set()
         self._is_drawn_by_another = False
@@ -109,6 +111,8 @@ class Effects:
 
     def mutates(self, value: ListValue | DictValue | SetValue) -> None:
         """A container's content changes; what the trace itself made needs no replay."""
+        if id(value) in self.of_caches:
+            raise GraphBreak(OBJECT_OPERATION, f"{value.describe()} that a cache has given is changed")
         if self.watching:
             self.touched.append(value)
         if value.real is not None:

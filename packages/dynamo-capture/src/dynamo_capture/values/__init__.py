@@ -22,6 +22,7 @@ from dynamo_capture.values.constant import (
     boolean,
     is_none,
 )
+from dynamo_capture.values.containers.cached_part import CachedPart
 from dynamo_capture.values.containers.keys import HashedKey, is_opaque
 from dynamo_capture.values.containers.mapping import DictIterator, DictValue
 from dynamo_capture.values.containers.mapping_views import DictView
@@ -60,6 +61,7 @@ __all__ = [
     "TRUE",
     "BuiltinMethod",
     "CallIterator",
+    "CachedPart",
     "CellValue",
     "Const",
     "Context",

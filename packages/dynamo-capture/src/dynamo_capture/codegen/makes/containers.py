@@ -12,6 +12,7 @@ from dynamo_capture.codegen.reconstruct import Reconstruction, makes
 from dynamo_capture.foundation.class_members import has_member
 from dynamo_capture.runtime import made_tensors, replacement_calls
 from dynamo_capture.values import (
+    CachedPart,
     Const,
     DictValue,
     DictView,
@@ -171,6 +172,19 @@ def set_(to: Reconstruction, value: SetValue) -> None:
     if value.cls is not set:
         to.store(".set")
         to.call(value.cls, lambda: to.emitter.load_fast(".set"))
+
+
+@makes(CachedPart)
+def cached_part(to: Reconstruction, value: CachedPart) -> None:
+    """Containers that a function with a cache has given."""
+
+    def arguments() -> None:
+        to.emitter.load_const(value.function)
+        to.emitter.load_const(value.steps)
+        to.push_tuple(value.args)
+        to.push_dict([(Const(name), part) for name, part in value.kwargs.items()])
+
+    to.call(replacement_calls.cached_part, arguments, 4)
 
 
 @makes(SliceValue)

@@ -215,3 +215,44 @@ def test_a_cached_warning_breaks_no_graph(caplog):
     assert [record.message for record in caplog.records] == ["once"]
     replacements = compiled.__fxstack_capture__.report.replacements  # of handlers of logs too
     assert [one.stopped for code, one in replacements if code is program.__code__] == [None]
+
+
+class _Plan:
+    def __init__(self, text):
+        self.parts, self.names = text.split(), {part: place for place, part in enumerate(text.split())}
+
+
+def test_an_object_that_does_not_depend_on_the_changes_is_made_once():
+    def make():
+        @functools.lru_cache
+        def plan(text):
+            return _Plan(text)
+
+        def program(x, log):
+            log.append("changed")
+            made = plan("a b")
+            return x * made.names["b"], made is plan("a b"), made.parts
+
+        return program
+
+    plain, compiled, capture = _pair(make)
+    _same(plain, compiled, (X, []), (X, []))
+    assert not _breaks(capture)
+
+
+def test_an_object_that_depends_on_the_changes_is_made_after_them():
+    def make():
+        words = {"now": "a"}
+
+        @functools.lru_cache
+        def plan(key):
+            return _Plan(words[key])
+
+        def program(x):
+            words["now"] = "b c"
+            return x, plan("now").parts
+
+        return program
+
+    plain, compiled, _ = _pair(make)
+    _same(plain, compiled, (X,), (X,))

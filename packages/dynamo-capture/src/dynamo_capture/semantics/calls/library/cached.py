@@ -6,8 +6,8 @@ read like any other existing object, with the call itself as its source: guards 
     table(3)        ->  the object at the source ``<table>(3)``; its tensors are inputs of the graph
 
 Where something that the trace has done is not visible yet, the cache is asked all the same if it has the answer, or if
-what is to be computed does not depend on that: the function, traced into, does nothing, and gives the same constant as
-without the cache now. One that gives None, and does nothing but what may be deferred (it logs, say), is called with
+what is to be computed does not depend on that: the function, traced into, does nothing, and gives the same as without
+the cache now. One that gives None, and does nothing but what may be deferred (it logs, say), is called with
 the other effects, in its place among them. Else the graph ends. It also ends where an entry would go for the new one:
 guards that call again would find it gone, and run the function more often than the program does. So what a program gets
 is always what its cache gives, however old that is. ``cache_info()`` counts the questions of guards as hits too.
@@ -18,6 +18,8 @@ answer or not: guards that ask it decide which entry goes next. One that gives N
 that is said once does, is deferred itself, cache and all. Guards ask a function that may have effects only where its
 cache has the answer, and fail elsewhere. Under ``fullgraph=True`` it is run for real; if it has changed what was read,
 the call that is being compiled fails (CAP410).
+
+Sizes that vary are not asked for one by one (``answers_for_sizes.py``).
 
 A tensor or an object that the trace made has no name for a guard. There the graph ends; under ``fullgraph=True``, where
 it may not, what the cache has for a tensor is read, if it has an answer. If not the function is traced into, its cache
@@ -35,18 +37,20 @@ from typing import Any
 from dynamo_capture.bytecode.decoded import decoded
 from dynamo_capture.foundation.break_kinds import NOT_IN_PYTHON
 from dynamo_capture.foundation.errors import GraphBreak, UserRaise
-from dynamo_capture.semantics.regions.reachable import first_outside
+from dynamo_capture.semantics.calls.library.answers_for_sizes import answer_for_sizes
+from dynamo_capture.semantics.calls.library.cached_trials import Trial, equals, traced
 from dynamo_capture.sources.cached_answers import NO_ANSWER, KeptAnswerSource, is_answered
 from dynamo_capture.sources.sources import CallSource, known_object
 from dynamo_capture.values import Const, ObjectValue, TensorValue, Value
 from dynamo_capture.values.base import Context
-from fx_guards import constants_equal
-from fx_interface.python_runtime.quick_dataclasses import dataclass
 
 
 def call_cached(tx: Context, owner: Const, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """``owner(*args, **kwargs)``, ``owner`` being a function under a cache."""
     function = owner.value
+    varying = answer_for_sizes(tx, function, args, kwargs)
+    if varying is not None:
+        return varying
     if tx.policy.is_fullgraph and not all(_is_nameable(tx, value) for value in (*args, *kwargs.values())):
         return _without_cache(tx, function, args, kwargs)
     if tx.effects or not tx.output.is_repeatable:
@@ -60,7 +64,7 @@ def call_cached(tx: Context, owner: Const, args: list[Value], kwargs: dict[str, 
         )
     matters = is_suspect and not tx.policy.is_fullgraph and (_is_bounded(function) or not keeps_answer)
     if matters:
-        trial = _traced(tx, function, args, kwargs)
+        trial = traced(tx, function, args, kwargs)
         if trial.changes:
             if trial.only_defers(tx, None):
                 return _deferred(tx, function, args, kwargs, trial)
@@ -133,60 +137,18 @@ def _after_changes(tx: Context, owner: Const, args: list[Value], kwargs: dict[st
     )
     if code is None:
         raise refusal
-    trial = _traced(tx, function, args, kwargs)
+    trial = traced(tx, function, args, kwargs)
     if trial.failure is not None:
         raise trial.failure
     if trial.only_defers(tx, None):
         return _deferred(tx, function, args, kwargs, trial)
     known = trial.result
-    if trial.done or trial.done is None or known is None or not tx.is_constant(known):
-        raise refusal
-    if not _gives(tx, function, source, tx.constant(known)):
+    if trial.done or trial.done is None or known is None or not _gives(tx, function, source, known):
         raise refusal
     return tx.wrap(source.ask(function), source)
 
 
-@dataclass(frozen=True, slots=True)
-class _Trial:
-    """A function, traced into without its cache: what it gives, or why it could not be traced to its end; whether it
-    ``changes`` what existed before; and the calls that it defers (``done``), None where it does more than that."""
-
-    result: Value | None
-    failure: GraphBreak | UserRaise | None
-    changes: bool
-    done: list[Any] | None
-
-    def only_defers(self, tx: Context, result: object) -> bool:
-        """Whether it gives this constant, and has no effects but calls that it defers."""
-        known = self.result
-        is_result = known is not None and tx.is_constant(known) and tx.constant(known) is result
-        return is_result and self.done is not None
-
-
-def _traced(tx: Context, function: Any, args: list[Value], kwargs: dict[str, Value]) -> _Trial:
-    effects, before, drawn = tx.effects, set(tx.effects.log), len(tx.draws.log)
-    generators, result, failure = list(tx.generators), None, None
-    with effects.observed() as touched:
-        try:
-            result = Const(function.__wrapped__).call(tx, args, kwargs)
-        except (GraphBreak, UserRaise) as error:
-            failure = error
-    done = [key for key in effects.log if key not in before]
-    changed = [value for value in touched if value is not None]
-    reaches_out = first_outside(tx, changed, args, generators) is not None
-    changes = bool(done) or len(changed) < len(touched) or reaches_out
-    is_more = (
-        any(effects.log[key][0] != "call" for key in done)
-        or len(touched) - len(changed) != len(done)
-        or len(tx.draws.log) > drawn
-        or reaches_out
-    )
-    return _Trial(result, failure, changes, None if is_more else done)
-
-
-def _deferred(
-    tx: Context, function: Any, args: list[Value], kwargs: dict[str, Value], trial: _Trial
-) -> Value:
+def _deferred(tx: Context, function: Any, args: list[Value], kwargs: dict[str, Value], trial: Trial) -> Value:
     """The call itself, with its cache, in the place of the calls that it defers."""
     assert trial.result is not None
     is_note = all(map(tx.effects.is_note, trial.done or ()))
@@ -245,13 +207,13 @@ def _is_answered(function: Any, source: CallSource) -> bool:
     return not source.keywords and is_answered(function, source.given())
 
 
-def _gives(tx: Context, function: Any, source: CallSource, expected: Any) -> bool:
-    """Whether the function, which changes nothing, gives the constant now as well."""
+def _gives(tx: Context, function: Any, source: CallSource, expected: Value) -> bool:
+    """Whether the function, which changes nothing, gives the same now as well."""
     try:
         real = tx.fold(lambda: function.__wrapped__(*source.given(), **source.named()))
     except UserRaise:
         return False
-    return constants_equal(expected, real)
+    return equals(tx, expected, real)
 
 
 def _is_nameable(tx: Context, value: Value) -> bool:
