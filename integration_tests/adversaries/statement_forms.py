@@ -197,6 +197,61 @@ def begin(scope: Scope, block: Block) -> list[str]:
     return [f"{one}, {two} = {source}", *picked[:2], *block(scope.inside()), *picked[2:]]
 
 
+def changed(scope: Scope, block: Block) -> list[str]:
+    """A container that is changed while it is iterated, before or after its end, forward or backward."""
+    held, it, seen = scope.new("c"), scope.new("it"), scope.new("v")
+    n, m = scope.number(), scope.number()
+    made, changes = scope.pick(
+        (
+            f"list({scope.items()})",
+            (f"{{c}}.append({n})", "{c} and {c}.pop(0)", "{c}.clear()", f"{{c}}[:1] = [{m}]"),
+        ),
+        (
+            f"collections.deque([{n}, {m}, 3], 4)",
+            (
+                f"{{c}}.append({n})",
+                "{c} and {c}.pop()",
+                "{c}.rotate(1)",
+                "{c}.reverse()",
+                f"{{c}}.extendleft([{m}])",
+            ),
+        ),
+        (f"{{1, {n}, {m}}}", (f"{{c}}.add({n} + 9)", "{c}.discard(1)", "{c}.add(1)", "{c}.clear()")),
+        (
+            f"{{1: {n}, {m}: 2, 'k': 3}}",
+            (
+                f"{{c}}['new'] = {n}",
+                f"{{c}}['k'] = {m}",
+                "{c}.pop('k', None)",
+                "{c}.update({c})",
+                "{c}.clear()",
+            ),
+        ),
+    )
+    lines = [change.format(c=held) for change in scope.random.choices(changes, k=3)]
+    way = "iter" if made.startswith("{") and ":" not in made else scope.pick("iter", "reversed")
+    if scope.random.random() < 0.5:
+        steps = [
+            f"{it} = {way}({held})",
+            f"LOG.append(next({it}, None))",
+            lines[0],
+            scope.pick("pass", "brk()"),
+            f"LOG.append(next({it}, None))",
+            f"LOG.append(list({it}))",
+            lines[1],
+            f"LOG.append(list({it}))",
+        ]
+    else:
+        steps = [
+            f"for {seen} in {way}({held}):",
+            f"    LOG.append({seen})",
+            f"    {scope.pick('pass', 'brk()')}",
+        ]
+        steps += [f"    if len(LOG) < {scope.random.randint(1, 40)}: {lines[0]}", lines[1], lines[2]]
+    caught = ["except (RuntimeError, StopIteration) as error:", "    LOG.append(str(error))"]
+    return [f"{held} = {made}", "try:", *_indented(steps), *caught, f"LOG.append(list({held}))"]
+
+
 def module(scope: Scope, block: Block) -> list[str]:
     """A module that counts its calls, called in some way; its attributes are read and set."""
     t, k = scope.new("t"), scope.number()
@@ -258,6 +313,7 @@ FORMS: list[tuple[Callable[[Scope, Block], list[str]], int]] = [
     (drive, 2),
     (drop, 2),
     (begin, 2),
+    (changed, 1),
     (module, 3),
     (chosen, 2),
 ]

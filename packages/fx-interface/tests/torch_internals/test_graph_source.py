@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import gc
 import linecache
+import operator
 import pickle
 from collections.abc import Callable
 from typing import Any
@@ -15,7 +16,12 @@ from torch import nn
 from torch.fx import graph_module as torch_graphs
 from torch.fx import symbolic_trace
 
-from fx_interface.torch_internals.graph_source import UnwrittenGraph, forward_of, release_source
+from fx_interface.torch_internals.graph_source import (
+    UnwrittenGraph,
+    forward_of,
+    release_source,
+    target_in_text,
+)
 
 
 def test_the_text_goes_with_the_code() -> None:
@@ -87,3 +93,12 @@ def test_what_is_written_late_goes_with_the_code_too() -> None:
 def test_the_forward_of_a_written_graph_is_its_own() -> None:
     module = symbolic_trace(lambda x: x + 1)
     assert forward_of(module) == module.forward
+
+
+@pytest.mark.parametrize("base", [-2, -2.0, -0.0, float("-inf"), 2.0, -1j, True])
+def test_the_text_of_a_power_computes_the_power(base: Any) -> None:
+    graph = torch.fx.Graph()
+    x = graph.placeholder("x")
+    graph.output(graph.call_function(target_in_text(operator.pow, (base, x)), (base, x)))
+    exponents = torch.tensor([0.0, 1.0, 2.0])
+    torch.testing.assert_close(torch.fx.GraphModule(nn.Module(), graph)(exponents), base**exponents)

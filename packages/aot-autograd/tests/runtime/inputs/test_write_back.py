@@ -162,3 +162,10 @@ def test_many_copies_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     WriteBack(writes)(shared, [base[0:2], base[0:2] + 1, base[2:4], base[2:4], base[8:10]])
     assert sorted(together) == [2, 3]
     assert base.tolist() == [0, 1, 1, 2, 1, 2, 1, 2, 8, 9]
+
+
+def test_a_tensor_of_inference_mode_is_written_to_outside_of_it() -> None:
+    with torch.inference_mode():
+        target = torch.ones(2)
+    WriteBack([MutatedInput(0, 0, False)])([target], [torch.full((2,), 2.0)])
+    assert target.tolist() == [2, 2]

@@ -97,7 +97,9 @@ def replay_content(owner: Any, to: Reconstruction) -> None:
     elif owner.is_unread:
         content, function = ListValue(owner.appended), replacement_calls.extend_list
     else:
-        content, function = ListValue(owner.items), replacement_calls.replace_list
+        stays = owner.cls is not list and owner.generation == 0
+        content = ListValue(owner.items)
+        function = replacement_calls.replace_items if stays else replacement_calls.replace_list
     to.call(_unless_gone(owner, function), lambda: to.push_all([owner, content]), 2)
     to.emitter.pop_top()
 

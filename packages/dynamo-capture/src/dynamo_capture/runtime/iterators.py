@@ -41,6 +41,27 @@ def ended_iterator(kind: type) -> Iterator[Any]:
     return made
 
 
+def spoiled_iterator(kind: type) -> Iterator[Any]:
+    """An iterator of this class that refuses to go on, as what it is over was changed."""
+    deque, members, table = collections.deque([0]), {0}, {0: 0}
+    ordered = collections.OrderedDict(table)
+    views = [view for owner in (table, ordered) for view in (owner.keys(), owner.values(), owner.items())]
+    both: list[Any] = [deque, *views]
+    started: list[Any] = [iter(members), *map(iter, both), *map(reversed, both)]
+    deque.append(1)
+    members.add(1)
+    table[1] = ordered[1] = 1
+    by_class: dict[type, Iterator[Any]] = {type(made): made for made in started}
+    return by_class[kind]
+
+
+def reversed_list_iterator(items: list[Any], index: int) -> Iterator[Any]:
+    """``reversed(items)`` where ``index`` is that of the next item, past what a class of the program defines."""
+    made: Any = list.__reversed__(items)
+    made.__setstate__(index)
+    return made  # type: ignore[no-any-return]
+
+
 def iterator(owner: Any, position: int) -> Iterator[Any]:
     """``iter(owner)`` after ``position`` steps, past what a class of the program defines."""
     base: Any = builtin_base(type(owner))

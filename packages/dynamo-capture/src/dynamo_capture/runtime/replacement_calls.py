@@ -141,6 +141,12 @@ def replace_list(target: Any, items: Iterable[Any]) -> None:
     target.extend(items)
 
 
+def replace_items(target: Any, items: list[Any]) -> None:
+    """The places of the target, a list or deque, hold these items. Iterators over it stay valid."""
+    for position, item in enumerate(items):
+        target[position] = item
+
+
 def extend_list(target: list[Any], items: list[Any]) -> None:
     """The target holds these items too, after what it held."""
     list.extend(target, items)

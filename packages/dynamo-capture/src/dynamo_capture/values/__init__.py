@@ -27,7 +27,7 @@ from dynamo_capture.values.containers.keys import HashedKey, is_opaque
 from dynamo_capture.values.containers.mapping import DictIterator, DictValue
 from dynamo_capture.values.containers.mapping_views import DictView
 from dynamo_capture.values.containers.ranges import SymRange, SymRangeIterator
-from dynamo_capture.values.containers.sequences import ListIterator, ListValue, SequenceValue, TupleValue
+from dynamo_capture.values.containers.sequences import ListValue, SequenceValue, TupleValue
 from dynamo_capture.values.containers.sets import SetValue
 from dynamo_capture.values.containers.slices import SliceValue, size_of, size_value
 from dynamo_capture.values.functions import (
@@ -49,7 +49,13 @@ from dynamo_capture.values.numbers.text import OpenText, TextValue
 from dynamo_capture.values.objects.instances import IndexIterator, ObjectIterator, ObjectValue
 from dynamo_capture.values.opaque import OpaqueValue
 from dynamo_capture.values.partial import KeyValue, PartialValue
-from dynamo_capture.values.sequence_iterator import SequenceIterator
+from dynamo_capture.values.sequence_iterator import (
+    DequeIterator,
+    ListIterator,
+    ReversedListIterator,
+    SequenceIterator,
+    WatchingIterator,
+)
 from dynamo_capture.values.tensors.tensor import TensorMeta, TensorValue, are_tensors, one_tensor, tensors_of
 
 __all__ = [
@@ -88,6 +94,7 @@ __all__ = [
     "OpaqueValue",
     "PartialValue",
     "RangeIterator",
+    "ReversedListIterator",
     "SequenceIterator",
     "SequenceValue",
     "SetValue",
@@ -103,9 +110,11 @@ __all__ = [
     "OpenText",
     "TupleValue",
     "Value",
+    "WatchingIterator",
     "ZipIterator",
     "are_tensors",
     "boolean",
+    "DequeIterator",
     "is_none",
     "is_opaque",
     "one_tensor",

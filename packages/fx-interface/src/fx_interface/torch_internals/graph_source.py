@@ -8,11 +8,14 @@ is compiled runs that function where the compiled one cannot, which is hardly ev
 from __future__ import annotations
 
 import linecache
+import math
+import operator
 import weakref
 from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
+import torch
 from torch.fx import GraphModule
 from torch.fx import graph_module as _torch_graphs
 
@@ -74,6 +77,13 @@ def forward_of(graph_module: GraphModule) -> Callable[..., Any]:
         return graph_module.forward(*inputs)
 
     return forward
+
+
+def target_in_text(target: Any, args: tuple[Any, ...]) -> Any:
+    """The target of a node whose text computes what ``target`` does: a graph's code has operators between the texts of
+    their operands, where ``-2.0 ** x`` would be the negative of a power."""
+    is_power = target is operator.pow and isinstance(args[0], (int, float))
+    return torch.pow if is_power and math.copysign(1.0, args[0]) < 0 else target
 
 
 def release_source(graph_module: GraphModule) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import torch
@@ -72,11 +73,17 @@ def _increment(written: Sequence[torch.Tensor]) -> None:
 
 def _copy(copies: Sequence[tuple[torch.Tensor, torch.Tensor]]) -> None:
     """Each tensor gets its content; the many small ones of a model on a GPU, its running statistics, at once."""
-    apart = copies if len(copies) >= _FEW and all(target.is_cuda for target, _ in copies) else ()
+    together = len(copies) >= _FEW and all(
+        target.is_cuda and not target.is_inference() for target, _ in copies
+    )
+    apart = copies if together else ()
     memory = [tensor.untyped_storage()._cdata for pair in apart for tensor in pair]
     if not apart or len(set(memory)) < len(memory):  # in turn, where one's content is in another's memory
         for target, content in copies:
-            target.copy_(content)
+            with (
+                torch.inference_mode() if target.is_inference() else nullcontext()
+            ):  # torch refuses it elsewhere
+                target.copy_(content)
         return
     by_dtype: dict[torch.dtype, tuple[list[torch.Tensor], list[torch.Tensor]]] = {}
     for target, content in copies:

@@ -22,9 +22,11 @@ from dynamo_capture.values import (
     MapIterator,
     ObjectIterator,
     RangeIterator,
+    ReversedListIterator,
     SequenceIterator,
     SymRangeIterator,
     Value,
+    WatchingIterator,
     ZipIterator,
 )
 from dynamo_capture.values.containers.late_sequences import PartsIterator
@@ -37,8 +39,15 @@ _OF_SET: type = type(iter(set()))
 @makes(DictIterator)
 def dict_iterator(to: Reconstruction, value: DictIterator) -> None:
     """An iterator over a dictionary, at its place."""
+    if value.has_ended or value.is_spoiled(to.tx):
+        made = iterators.ended_iterator if value.has_ended else iterators.spoiled_iterator
+        to.call(made, lambda: to.push(Const(value.python_type())))
+        return
     to.settle(value.owner)
     view = DictView(value.owner, value.kind)
+    if value.backward:
+        to.call(iterators.reversed_iterator, lambda: to.push_all([view, Const(value.position)]), 2)
+        return
     to.call(replacement_calls.dict_iterator, lambda: to.push_all([view, Const(value.position)]), 2)
 
 
@@ -46,6 +55,9 @@ def dict_iterator(to: Reconstruction, value: DictIterator) -> None:
 def sequence_iterator(to: Reconstruction, value: SequenceIterator) -> None:
     """An iterator over what is left of some items: of its own class, where that does not need the whole container."""
     owner, left = value.owner, value.items[value.position :]
+    if isinstance(value, WatchingIterator) and value.is_spoiled:
+        to.call(iterators.spoiled_iterator, lambda: to.push(Const(value.kind)))
+        return
     if value.has_ended:
         to.call(iterators.ended_iterator, lambda: to.push(Const(value.kind)))
         return
@@ -92,6 +104,16 @@ def list_iterator(to: Reconstruction, value: ListIterator) -> None:
     if value.owner.source is not None or value.holder is value.owner:
         to.settle(value.owner)
     to.call(replacement_calls.list_iterator, lambda: to.push_all([value.holder, Const(value.position)]), 2)
+
+
+@makes(ReversedListIterator)
+def reversed_list_iterator(to: Reconstruction, value: ReversedListIterator) -> None:
+    """An iterator over a list from its end, at its place."""
+    if value.upcoming < 0:
+        to.call(iterators.ended_iterator, lambda: to.push(Const(value.python_type())))
+        return
+    to.settle(value.holder)
+    to.call(iterators.reversed_list_iterator, lambda: to.push_all([value.holder, Const(value.upcoming)]), 2)
 
 
 @makes(SymRangeIterator)

@@ -121,7 +121,7 @@ def deque_rotate(self: collections.deque[Any], n: int = 1) -> None:
     """Move items from one end to the other."""
     if len(self) == 0:
         return
-    for _ in range(n % len(self)):
+    for _ in range(n % len(self) or len(self)):  # never none: iterators over the deque refuse to go on
         self.appendleft(self.pop())
 
 
@@ -149,10 +149,8 @@ def deque_remove(self: collections.deque[Any], wanted: Any) -> None:
 @substitutes(collections.deque.reverse)
 def deque_reverse(self: collections.deque[Any]) -> None:
     """Reverse in place."""
-    items = list(self)
-    self.clear()
-    for item in items:
-        self.appendleft(item)
+    for position, item in enumerate(list(reversed(self))):
+        self[position] = item
 
 
 @substitutes(collections.deque.copy, collections.deque.__copy__)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, ClassVar
 
 import torch
@@ -265,11 +266,15 @@ class Operations(Outcomes):
                 )
             if not is_users:
                 return self.constant_result(outcome.result)
+        spec = self.spec_tree(outcome.result, tensors)
+        rerun = partial(self.operation, call.op, call.target, function, kwargs=call.kwargs)
+        promoted = defaults.by_promotion(tx, call.args, kwargs, spec, rerun)
+        if promoted is not None:
+            return promoted
         lasts = tx.output.lasts
         if is_collective(call.target) and not is_wait(call.target):
             tx.output.speak()
         self._note_effects(outcome, tensors)
-        spec = self.spec_tree(outcome.result, tensors)
         node = tx.output.call(
             call.op,
             call.target,

@@ -256,16 +256,25 @@ class DictIterator(IteratorValue):
     """Over a dict or a view of it. Values are read when it comes to them; a dict that has grown or shrunk by then
     raises what Python raises, because the entries themselves are iterated."""
 
-    __slots__ = ("_keys", "kind", "owner", "position")
+    __slots__ = ("_keys", "_size", "backward", "has_ended", "kind", "owner", "position")
 
-    def __init__(self, tx: Context, owner: DictValue, kind: str) -> None:
+    def __init__(self, tx: Context, owner: DictValue, kind: str, backward: bool = False) -> None:
         self.owner = owner
         self.kind = kind
+        self.backward = backward
         self.position = 0
-        self._keys = iter(owner.all_entries(tx))
+        self.has_ended = False
+        entries = owner.all_entries(tx)
+        self._size = len(entries)
+        self._keys = reversed(entries) if backward else iter(entries)
 
     def python_type(self) -> type:
-        return type(iter(getattr(self.owner.cls(), self.kind)()))
+        view = getattr(self.owner.cls(), self.kind)()
+        return type(reversed(view) if self.backward else iter(view))
+
+    def is_spoiled(self, tx: Context) -> bool:
+        """Whether it will give no item any more, as entries have come or gone."""
+        return not self.has_ended and len(self.owner.all_entries(tx)) != self._size
 
     def children(self, tx: Context) -> list[Value]:
         return [self.owner]
@@ -274,6 +283,7 @@ class DictIterator(IteratorValue):
         try:
             key = next(self._keys)
         except StopIteration:
+            self.has_ended = True
             raise IteratorStop from None
         except RuntimeError as error:
             ordered = issubclass(self.owner.cls, collections.OrderedDict)

@@ -14,10 +14,10 @@ from dynamo_capture.foundation.class_members import has_member, member
 from dynamo_capture.foundation.errors import GraphBreak, NotConstant
 from dynamo_capture.foundation.per_class import once_per_class
 from dynamo_capture.foundation.type_names import message_name
-from dynamo_capture.values.base import Context, IteratorStop, IteratorValue, Lazy, Value
+from dynamo_capture.values.base import Context, IteratorValue, Lazy, Value
 from dynamo_capture.values.constant import Const
 from dynamo_capture.values.containers.slices import SliceValue
-from dynamo_capture.values.sequence_iterator import SequenceIterator
+from dynamo_capture.values.sequence_iterator import DequeIterator, ListIterator, SequenceIterator
 from fx_interface.source import ItemSource, Source
 
 
@@ -103,7 +103,6 @@ class SequenceValue(Value):
         return tx.calls.call_builtin_method(self, name, args, kwargs)
 
 
-_DEQUE_ITERATOR: type = type(iter(collections.deque()))
 _TUPLE_METHODS = (
     "__add__", "__contains__", "__eq__", "__ge__", "__getattribute__", "__getitem__", "__gt__", "__hash__", "__iter__",
     "__le__", "__len__", "__lt__", "__mul__", "__ne__", "__rmul__", "__str__", "__bool__", "__getattr__", "__radd__",
@@ -217,7 +216,7 @@ class ListValue(SequenceValue):
     come to ``at_least`` so many items, if it ``reads_ahead``.
     """
 
-    __slots__ = ("_items", "_unread", "appended", "at_least", "maxlen", "reads_ahead", "real")
+    __slots__ = ("_items", "_unread", "appended", "at_least", "generation", "maxlen", "reads_ahead", "real")
     is_mutable = True
 
     def __init__(
@@ -232,6 +231,7 @@ class ListValue(SequenceValue):
         self.appended: list[Value] = []
         self.at_least = 0
         self.reads_ahead = True
+        self.generation = 0
         super().__init__(items, cls, source)
         self.real = real
         self.maxlen: int | None = real.maxlen if isinstance(real, collections.deque) else None
@@ -270,11 +270,17 @@ class ListValue(SequenceValue):
     def append(self, tx: Context, items: list[Value]) -> None:
         """Put items at the end."""
         tx.effects.mutates(self)
+        self.generation += len(items)
         if self._unread is not None:
             self.appended.extend(items)
             return
         self.items.extend(items)
         self.trim()
+
+    def resizes(self, tx: Context) -> None:
+        """Items are about to come or go, or to change places: ``generation`` counts it."""
+        tx.effects.mutates(self)
+        self.generation += 1
 
     def index_width(self) -> Any:  # a nested one may be a mask of several dimensions
         return None if any(isinstance(part, (SequenceValue, Lazy)) for part in self.items) else 1
@@ -301,6 +307,7 @@ class ListValue(SequenceValue):
         if not in_place:
             return self.like(items)
         tx.effects.mutates(self)
+        self.generation += times != 1
         self.items[:] = items
         return self
 
@@ -328,7 +335,7 @@ class ListValue(SequenceValue):
         return ListValue(tx.fold(lambda: self.items[window]))
 
     def iterate(self, tx: Context) -> IteratorValue:
-        return ListIterator(self) if self.cls is list else SequenceIterator(self.items, _DEQUE_ITERATOR, self)
+        return ListIterator(self, self) if self.cls is list else DequeIterator(self, self)
 
     def set_item(self, tx: Context, key: Value, value: Value) -> None:
         index = key.as_slice(tx) if isinstance(key, SliceValue) else tx.index(key)
@@ -339,7 +346,7 @@ class ListValue(SequenceValue):
 
     def del_item(self, tx: Context, key: Value) -> None:
         index = key.as_slice(tx) if isinstance(key, SliceValue) else tx.index(key)
-        tx.effects.mutates(self)
+        self.resizes(tx)
         self._check_index(tx, index)
         tx.fold(lambda: self.items.__delitem__(index))
 
@@ -365,31 +372,3 @@ class ListValue(SequenceValue):
         if self.cls is not list:
             raise NotConstant(self)
         return [item.python_object(tx) for item in self.unpack(tx)]
-
-
-class ListIterator(IteratorValue):
-    """Over a list that may still grow while it is iterated; how long it is matters at its end. ``holder``: the list,
-    or the object of a class made from ``list`` whose content it is."""
-
-    __slots__ = ("has_ended", "holder", "owner", "position")
-    python_class = type(iter([None]))
-
-    def __init__(self, owner: ListValue) -> None:
-        self.owner = owner
-        self.holder: Value = owner
-        self.position = 0
-        self.has_ended = False
-
-    def children(self, tx: Context) -> list[Value]:
-        return [self.holder]
-
-    def next(self, tx: Context) -> Value:
-        position = self.position
-        found = self.owner.read_ahead(position)
-        if found is None:
-            if self.has_ended or position >= len(self.owner.items):
-                self.has_ended = True
-                raise IteratorStop
-            found = self.owner.items[position]
-        self.position = position + 1
-        return tx.force(found)

@@ -14,7 +14,7 @@ from dynamo_capture.foundation.errors import GraphBreak, NotConstant
 from dynamo_capture.guard_kinds.sets import SetOrder
 from dynamo_capture.values.base import Context, IteratorValue, Value
 from dynamo_capture.values.constant import Const
-from dynamo_capture.values.sequence_iterator import SequenceIterator
+from dynamo_capture.values.sequence_iterator import WatchingIterator
 from fx_interface.source import Source
 
 
@@ -66,7 +66,13 @@ class SetValue(Value):
         return tx.hash_key(item) in self.items
 
     def iterate(self, tx: Context) -> IteratorValue:
-        return SequenceIterator(self.unpack(tx), type(iter(set())), self)
+        return WatchingIterator(
+            self.unpack(tx),
+            type(iter(set())),
+            self,
+            lambda: len(self.items),
+            "Set changed size during iteration",
+        )
 
     def unpack(self, tx: Context) -> list[Value]:
         if self.table(tx) is None:

@@ -24,10 +24,11 @@ from dynamo_capture.values import (
     NONE,
     BuiltinMethod,
     Const,
+    DictIterator,
     DictValue,
     DictView,
     ListValue,
-    SequenceIterator,
+    ReversedListIterator,
     SequenceValue,
     SetValue,
     TupleValue,
@@ -194,7 +195,7 @@ def list_append(tx: Context, owner: ListValue, args: list[Value], kwargs: dict[s
 
 @method(collections.deque.appendleft)
 def deque_appendleft(tx: Context, owner: ListValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    tx.effects.mutates(owner)
+    owner.resizes(tx)
     owner.items.insert(0, args[0])
     if owner.maxlen is not None and len(owner.items) > owner.maxlen:
         del owner.items[-1]
@@ -205,7 +206,7 @@ def deque_appendleft(tx: Context, owner: ListValue, args: list[Value], kwargs: d
 def deque_popleft(tx: Context, owner: ListValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
     if not owner.items:
         raise tx.raises(IndexError, "pop from an empty deque")
-    tx.effects.mutates(owner)
+    owner.resizes(tx)
     return tx.force(owner.items.pop(0))
 
 
@@ -220,7 +221,7 @@ def list_pop(tx: Context, owner: ListValue, args: list[Value], kwargs: dict[str,
     index = tx.integer(args[0]) if args else -1
     if not -len(owner.items) <= index < len(owner.items):
         raise tx.raises(IndexError, "pop from empty list" if not owner.items else "pop index out of range")
-    tx.effects.mutates(owner)
+    owner.resizes(tx)
     return tx.force(owner.items.pop(index))
 
 
@@ -233,7 +234,7 @@ def list_insert(tx: Context, owner: ListValue, args: list[Value], kwargs: dict[s
 
 @method(list.clear, collections.deque.clear)
 def list_clear(tx: Context, owner: ListValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    tx.effects.mutates(owner)
+    owner.resizes(tx)
     owner.items.clear()
     return NONE
 
@@ -261,7 +262,7 @@ def list_reverse(tx: Context, owner: ListValue, args: list[Value], kwargs: dict[
 
 @method(list.__reversed__)
 def list_reversed(tx: Context, owner: ListValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    return SequenceIterator(owner.items[::-1], type(reversed([])), owner)
+    return ReversedListIterator(owner, owner)
 
 
 # Dictionaries.
@@ -368,8 +369,7 @@ def dict_move_to_end(tx: Context, owner: DictValue, args: list[Value], kwargs: d
 
 @method(dict.__reversed__, collections.OrderedDict.__reversed__)
 def dict_reversed(tx: Context, owner: DictValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    items = [entry[0] for entry in reversed(owner.all_entries(tx).values())]
-    return SequenceIterator(items, type(reversed(owner.cls())), owner)
+    return DictIterator(tx, owner, "keys", backward=True)
 
 
 # Strings.

@@ -16,12 +16,15 @@ from dynamo_capture.semantics.registry import handles
 from dynamo_capture.semantics.tensor_subclasses.overrides import is_asked
 from dynamo_capture.values import (
     Const,
+    DequeIterator,
+    DictIterator,
     DictValue,
     DictView,
     IndexIterator,
     ListValue,
     ObjectValue,
     RangeIterator,
+    ReversedListIterator,
     SequenceIterator,
     SequenceValue,
     TensorValue,
@@ -59,13 +62,22 @@ def make_reversed(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> V
         raise tx.raises(TypeError, f"{value.class_name(tx)!r} object is not reversible")
     if isinstance(value, Const) and isinstance(value.value, range):
         return RangeIterator(value.value[::-1])
-    made: type = reversed
+    return _reversed_container(tx, value, value.base if isinstance(value, ObjectValue) else value)
+
+
+def _reversed_container(tx: Context, value: Value, content: Value | None) -> Value:
+    """``reversed(value)``, where ``content`` is the builtin container that it is or is made from."""
+    if isinstance(content, ListValue):
+        is_list = content.cls is list
+        return (
+            ReversedListIterator(content, value) if is_list else DequeIterator(content, value, backward=True)
+        )
     if isinstance(value, DictView):
-        made = type(reversed(value.like([])))
-    elif has_member(kind, "__reversed__") and isinstance(value, (ListValue, DictValue)):
-        made = type(reversed(value.cls()))
-    is_kept = isinstance(value, (Const, SequenceValue, DictValue, DictView, ObjectValue))
-    return SequenceIterator(value.unpack(tx)[::-1], made, value if is_kept else None)
+        return DictIterator(tx, value.owner, value.kind, backward=True)
+    if isinstance(value, DictValue):
+        return DictIterator(tx, value, "keys", backward=True)
+    is_kept = isinstance(value, (Const, SequenceValue, ObjectValue))
+    return SequenceIterator(value.unpack(tx)[::-1], reversed, value if is_kept else None)
 
 
 def _answers_by_index(tx: Context, value: ObjectValue) -> bool:

@@ -7,14 +7,17 @@ Stated is what differs from what torch starts with, the CPU and float32; guards 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 from torch.utils import _device
+from torch.utils import _pytree as pytree
 
+from dynamo_capture.foundation.break_kinds import TORCH_STATE_CHANGED
+from dynamo_capture.foundation.errors import GraphBreak, UserRaise
 from dynamo_capture.semantics.modes.modes import default_device
-from dynamo_capture.values import Const, Value
+from dynamo_capture.values import Const, TensorValue, Value
 from dynamo_capture.values.base import Context
 from fx_interface.tensor_spec import TensorSpec
 
@@ -70,6 +73,41 @@ def with_dtype(function: Callable[..., Any], kwargs: dict[str, Value], result: A
     if given or not (result.dtype.is_floating_point or result.dtype.is_complex):
         return kwargs
     return {**kwargs, "dtype": Const(result.dtype)}
+
+
+def by_promotion(
+    tx: Context,
+    args: Sequence[Value],
+    kwargs: dict[str, Value],
+    result: Any,
+    run: Callable[[list[Value]], Value],
+) -> Value | None:
+    """What ``run`` makes of floats, where a default dtype that was set in the graph decides that integers become some,
+    as in ``torch.arange(3) / 2``: compilers leave out what sets it, and no argument states it. None: it decides
+    nothing."""
+    default = torch.get_default_dtype()
+    if tx.entry.get(torch._C._set_default_dtype, default) is default or not _is_none(kwargs.get("dtype")):
+        return None
+    made = {spec.dtype for spec in pytree.tree_leaves(result) if isinstance(spec, TensorSpec)}
+    given = [value.meta.spec.dtype for value in args if isinstance(value, TensorValue)]
+    of_integers = bool(given) and not any(dtype.is_floating_point or dtype.is_complex for dtype in given)
+    if not (of_integers and made & {default, default.to_complex()}):
+        return None
+    try:
+        return run([_as_floats(tx, value) for value in args])
+    except UserRaise:  # a mask or an index, of integers only
+        raise GraphBreak(
+            TORCH_STATE_CHANGED, "a default dtype that was set inside decides on a result"
+        ) from None
+
+
+def _as_floats(tx: Context, value: Value) -> Value:
+    if not isinstance(value, TensorValue):
+        return value
+    made: Value = tx.tensors.operation(
+        "call_method", "to", torch.Tensor.to, [value], {"dtype": Const(torch.get_default_dtype())}
+    )
+    return made
 
 
 def _is_none(value: Value | None) -> bool:

@@ -1,4 +1,5 @@
-"""Refusals of torch's that it would word otherwise for the program's own arguments than for what stands for them."""
+"""Refusals of torch's that it would word otherwise for the program's own arguments than for what stands for them, or
+that come after a write."""
 
 from __future__ import annotations
 
@@ -7,6 +8,8 @@ import types
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import torch
+
 from dynamo_capture.values import DictValue, Lazy, SequenceValue, SetValue, TensorValue, Value
 from dynamo_capture.values.base import Context
 
@@ -14,7 +17,7 @@ from dynamo_capture.values.base import Context
 def worded_otherwise(
     tx: Context, function: Callable[..., Any], name: str, error: Exception, args: Sequence[Value]
 ) -> str | None:
-    """Why the words of ``error`` may be others for the program; None: they are its own."""
+    """Why the words of ``error`` may be others for the program, or not all that happens; None: they are its own."""
     in_python = isinstance(function, types.FunctionType)
     match error:
         case TypeError() if "invalid combination of arguments" in str(error):
@@ -27,6 +30,8 @@ def worded_otherwise(
             return f"{name} misses an attribute: {error}"
         case RuntimeError() if name.endswith("_") and _share_memory(args):  # which is looked at first
             return f"{name} refuses tensors that share memory: {error}"
+        case RuntimeError() if not torch.is_inference_mode_enabled() and any(map(_is_of_inference, args)):
+            return f"{name} may refuse a tensor of inference mode after it has written to it: {error}"
     if any(re.search(rf"\b{atom.name}\b", str(error)) for atom in tx.env.symbols):
         return f"{name} refuses sizes that vary, which it names"
     return None
@@ -36,6 +41,16 @@ def _are_shown_otherwise(args: Sequence[Value]) -> bool:
     """Whether torch was shown arguments of other classes than the program has given, so that it names others."""
     classes = {value.python_type() for value in args if isinstance(value, TensorValue)}
     return len(classes) > 1 or any(map(_is_shown_otherwise, args))
+
+
+def _is_of_inference(value: Value) -> bool:
+    """Whether a tensor, or one in a container, was made in inference mode."""
+    match value:
+        case TensorValue():
+            return value.meta.is_inference
+        case SequenceValue():
+            return any(map(_is_of_inference, value.items))
+    return False
 
 
 def _share_memory(args: Sequence[Value]) -> bool:

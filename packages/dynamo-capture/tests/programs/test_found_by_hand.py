@@ -1,0 +1,130 @@
+"""Programs that were written by hand to cross features that the adversaries did not draw: the smallest that differed."""
+
+from __future__ import annotations
+
+import pytest
+
+START = """\
+import collections
+import torch
+LOG = []
+WATCHED = {"log": LOG}
+CALLS = [lambda: (torch.arange(6.) - 2,), lambda: (torch.arange(6.) * 2,), lambda: (torch.arange(4.) - 1,)]
+def caught(function, *args):
+    try:
+        return function(*args)
+    except Exception as error:
+        return type(error).__name__, str(error)
+def brk():
+    print(end="")
+"""
+
+CHANGED = """
+def drained(make, iterate, change, breaks):
+    made = make()
+    iterator = iterate(made)
+    seen = [next(iterator)]
+    change(made)
+    if breaks:
+        brk()
+    seen += [caught(list, iterator), caught(next, iterator, "end")]
+    change(made)
+    return seen, caught(list, iterator), list(made)
+"""
+
+DEQUE = """
+CHANGES = [
+    lambda d: d.append(1), lambda d: d.rotate(1), lambda d: d.rotate(0), lambda d: d.rotate(3), lambda d: d.pop(),
+    lambda d: d.clear(), lambda d: d.extend([]), lambda d: d.extend([1]), lambda d: caught(d.insert, 1, 5),
+    lambda d: caught(d.remove, 1), lambda d: d.reverse(), lambda d: d.__setitem__(0, 9), lambda d: d.__delitem__(0),
+    lambda d: d.__imul__(1), lambda d: d.__imul__(2), lambda d: d.__iadd__([]), lambda d: d.extendleft([]),
+    lambda d: (d.append(1), d.pop()), lambda d: d.appendleft(1), lambda d: d.popleft(), lambda d: d.copy(),
+]
+"""
+
+PROGRAMS = {
+    "a negative number to the power of a tensor": """
+def program(x):
+    return (-2.0) ** x, (-3) ** x.long(), (-0.0) ** x, (-2) ** x.sum(), 2 ** x, -(2 ** x)
+""",
+    "a write that is refused outside of inference mode is done all the same": """
+def program(x):
+    with torch.inference_mode():
+        y = x * 3
+        v = y[0:2]
+    return caught(y.add_, 1), caught(v.mul_, 2), caught(torch._foreach_add_, [y], 5), y.clone(), v.clone()
+""",
+    "a set that changes while it is iterated": CHANGED
+    + """
+def program(x):
+    seen = []
+    for change in (lambda s: s.add(9), lambda s: s.discard(1), lambda s: s.add(1), lambda s: s.clear()):
+        for breaks in (False, True):
+            seen.append(drained(lambda: {1, 2, 3}, iter, change, breaks))
+    return x + 1, seen
+""",
+    "a deque that changes while it is iterated": CHANGED
+    + DEQUE
+    + """
+def program(x):
+    seen = []
+    for change in CHANGES:
+        for limit in (None, 3):
+            seen.append(drained(lambda: collections.deque([0, 1, 2], limit), iter, change, False))
+    return x + 1, seen
+""",
+    "a deque that changes while it is iterated backward": CHANGED
+    + DEQUE
+    + """
+def program(x):
+    return x + 1, [drained(lambda: collections.deque([0, 1, 2]), reversed, change, False) for change in CHANGES]
+""",
+    "iterators over what has changed at a graph break": CHANGED
+    + """
+def program(x):
+    grown = lambda made: made.append(5) if hasattr(made, "append") else made.update({9: 9})
+    seen = []
+    for make in (lambda: collections.deque([1, 2]), lambda: {1: 2, 3: 4}, lambda: collections.OrderedDict(a=1, b=2)):
+        seen += [drained(make, iterate, grown, True) for iterate in (iter, reversed)]
+    seen += [drained(lambda: {1: 2, 3: 4}, lambda d: reversed(d.items()), grown, True)]
+    return x + 1, seen
+""",
+    "a list that changes while it is iterated backward": CHANGED
+    + """
+def program(x):
+    seen = []
+    for change in (lambda l: l.append(9), lambda l: l.pop(), lambda l: l.clear(), lambda l: l.__setitem__(0, 7)):
+        for breaks in (False, True):
+            seen.append(drained(lambda: [1, 2, 3, 4], reversed, change, breaks))
+    return x + 1, seen
+""",
+    "a dictionary that changes while it is iterated backward": """
+def program(x):
+    d, seen = {1: 2, 3: 4, 5: 6}, []
+    for key, value in reversed(d.items()):
+        seen.append((key, value))
+        d[1] = 7
+    backward = reversed(d)
+    seen.append(next(backward))
+    d[9] = 9
+    return x + 1, seen, caught(next, backward)
+""",
+    "an outer iterator over a deque whose item an inner function replaces": """
+DEQUE, ITERATOR = collections.deque([1, 2, 3]), []
+def replaces(d):
+    d[0] = 9
+def program(x):
+    iterator = iter(DEQUE)
+    next(iterator)
+    brk()
+    ITERATOR.append(iterator)
+    return replaces(DEQUE), x + 1
+def after(result, x):
+    return list(ITERATOR.pop())
+""",
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_as_in_eager(name, as_in_eager):
+    as_in_eager(START + PROGRAMS[name])
