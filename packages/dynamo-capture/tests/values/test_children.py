@@ -64,7 +64,7 @@ def test_an_iterator_that_has_given_something_keeps_the_rest(tx):
     iterator.next(tx)
     assert iterator.children(tx) == [B, C]
     owner = ListValue([A])
-    assert ListIterator(owner).children(tx) == [owner]
+    assert ListIterator(owner, owner).children(tx) == [owner]
 
 
 def test_what_cannot_be_made_anew(tx):
