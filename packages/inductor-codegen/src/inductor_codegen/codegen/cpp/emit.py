@@ -9,6 +9,7 @@ from inductor_codegen.codegen.cpp.loops.lanes import LaneWriter
 from inductor_codegen.codegen.cpp.loops.rows import RowWriter
 from inductor_codegen.codegen.cpp.loops.slices import SliceWriter
 from inductor_codegen.codegen.cpp.loops.threads import Sharing, sharing_of
+from inductor_codegen.codegen.cpp.loops.transposed import TransposedWriter, transposed_loads
 from inductor_codegen.codegen.cpp.text.dtypes import STORED
 from inductor_codegen.codegen.cpp.text.preamble import with_preamble
 from inductor_codegen.codegen.cpp.text.stored_bits import without_conversions
@@ -48,6 +49,9 @@ def emit_kernel(kernel: Kernel) -> str:
 def _writer_of(kernel: Kernel) -> RowWriter | LaneWriter:
     if kernel.vector is Vector.OUTER:
         return LaneWriter(kernel)
+    across = transposed_loads(kernel)
+    if across is not None:
+        return TransposedWriter(kernel, *across)
     return SliceWriter(kernel) if sharing_of(kernel) is Sharing.KERNEL else RowWriter(kernel)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from inductor_codegen.codegen.cpp.text.math_functions import math_functions
 from inductor_codegen.codegen.cpp.text.tile_product import TILE_PRODUCT
+from inductor_codegen.codegen.cpp.text.transpose import TRANSPOSE
 
 _TYPES = """\
 #define INLINE static inline __attribute__((always_inline))
@@ -277,7 +278,6 @@ _HALF_WORDS = ("half", "halves", "bfloat16")
 
 def with_preamble(kernels: Sequence[str]) -> str:
     """A C++ file: what the texts of ``emit_kernel`` need before them, and the texts. Includes no header."""
-    halves = any(word in text for text in kernels for word in _HALF_WORDS)
-    products = any("tile_product" in text for text in kernels)
-    parts = [*([_HALVES] if halves else []), *([TILE_PRODUCT] if products else [])]
+    wanted = ((_HALF_WORDS, _HALVES), (("tile_product",), TILE_PRODUCT), (("transpose_block",), TRANSPOSE))
+    parts = [part for words, part in wanted if any(word in text for text in kernels for word in words)]
     return "\n".join([_PREAMBLE, math_functions(kernels), *parts, *kernels])
