@@ -6,6 +6,7 @@ import torch
 from torch.fx import Node
 
 from fx_interface.dialects import prims as p
+from inductor_codegen.codegen.cpp.emit import emit_kernel
 from inductor_codegen.ir.kernel import Vector
 from inductor_codegen.ir.program import Program
 from inductor_codegen.pipeline import plan
@@ -129,3 +130,21 @@ def test_epilogue_of_a_whole_sum_is_fused() -> None:
     x = graph.input(torch.randn(30, 50))
     program = run(graph, graph.call(p.div, graph.call(p.sum, graph.call(p.mul, x, x), [0, 1]), 1500.0))
     assert len(program.kernels) == 1
+
+
+def _turned_and_reshaped(sizes: list[int]) -> Program:
+    graph = ExampleGraph()
+    x, y = graph.input(torch.randn(sizes)), graph.input(torch.randn(30, 49))
+    turned = graph.call(p.neg, graph.call(p.permute, y, [1, 0]))
+    return run(graph, graph.call(p.add, x, graph.call(p.reshape, turned, sizes)))
+
+
+def test_what_is_found_by_division_alone_is_stored() -> None:
+    """Of ``y.t().reshape(30, 49)`` every point would divide to find its row and column of y."""
+    program = _turned_and_reshaped([30, 49])
+    assert len(program.kernels) == 2
+    assert "%" not in "".join(map(emit_kernel, program.kernels))
+
+
+def test_dimensions_that_are_cut_need_no_division() -> None:
+    assert len(_turned_and_reshaped([7, 7, 30]).kernels) == 1

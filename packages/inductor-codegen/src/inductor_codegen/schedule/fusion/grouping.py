@@ -229,9 +229,24 @@ class _Grouper:
             return False
         if known in ({Position.FULL}, {Position.ROW}):
             return True
+        if self._needs_divisions(value, group):
+            return False
         return cheap or (
             known == {Position.OTHER} and not repeats and len(self.uses[value.number].reads) == 1
         )
+
+    def _needs_divisions(self, value: Value, group: Group) -> bool:
+        """Whether the group would have to divide at every point to find the elements that ``value`` is computed from.
+
+        ``y.t().reshape(other_sizes)``: positions in the result tell rows and columns of y by division. Eager has a
+        copy there, too. A GPU's programs divide beside waiting for memory.
+        """
+        if value.device.type != "cpu" or all(
+            edge.match is not Match.OTHER for _, edge in self.edges[value.number]
+        ):
+            return False
+        reads = (edge for reader, edge in self.uses[value.number].reads if group in self.homes[reader])
+        return any(edge.match is Match.SAME for edge in reads) and group.domain.align(value.sizes) is None
 
     def _place_stored(
         self, value: Value, uses: _Uses, positions: dict[int, tuple[set[Position], bool]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from inductor_codegen.codegen.cpp.loops.index_set_splitting import SHORTEST
+from inductor_codegen.codegen.cpp.analysis.index_set_splitting import SHORTEST
 from inductor_codegen.ir.index import LoopVar
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import torch
 
 from fx_interface.symbols import IntLike
+from inductor_codegen.codegen.cpp.analysis.skipped_passes import conditions_to_run
 from inductor_codegen.codegen.cpp.loops.reduction_streams import (
     STREAMS,
     additions,
@@ -14,7 +15,6 @@ from inductor_codegen.codegen.cpp.loops.reduction_streams import (
     may_stream,
     term,
 )
-from inductor_codegen.codegen.cpp.loops.skipped_passes import conditions_to_run
 from inductor_codegen.codegen.cpp.loops.threads import Sharing
 from inductor_codegen.codegen.cpp.loops.writer import Writer
 from inductor_codegen.codegen.cpp.text.dtypes import COMPUTED

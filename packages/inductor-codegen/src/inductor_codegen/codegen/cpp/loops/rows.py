@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fx_interface.symbols import IntLike
+from inductor_codegen.codegen.cpp.analysis.index_set_splitting import Choice, Cut, Part, Parts, parts_of
+from inductor_codegen.codegen.cpp.analysis.skipped_passes import conditions_to_run, only_where_not_finite
 from inductor_codegen.codegen.cpp.loops.bounds import together
 from inductor_codegen.codegen.cpp.loops.half_blocks import NO_BLOCKS, HalfBlocks, converts_rows, half_blocks
-from inductor_codegen.codegen.cpp.loops.index_set_splitting import Choice, Cut, Part, Parts, parts_of
 from inductor_codegen.codegen.cpp.loops.innermost import InnermostWriter
-from inductor_codegen.codegen.cpp.loops.skipped_passes import conditions_to_run, only_where_not_finite
 from inductor_codegen.codegen.cpp.loops.threads import Sharing
 from inductor_codegen.codegen.cpp.text.dtypes import COMPUTED
 from inductor_codegen.codegen.cpp.text.reductions import Accumulator

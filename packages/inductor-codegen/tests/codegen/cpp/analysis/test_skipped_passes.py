@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from fx_interface.dialects import prims as p
-from inductor_codegen.codegen.cpp.loops.skipped_passes import conditions_to_run, only_where_not_finite
+from inductor_codegen.codegen.cpp.analysis.skipped_passes import conditions_to_run, only_where_not_finite
 from inductor_codegen.ir.kernel import Accumulate, Pass
 from inductor_codegen.ir.scalar import Apply, Constant
 from inductor_codegen.pipeline import plan

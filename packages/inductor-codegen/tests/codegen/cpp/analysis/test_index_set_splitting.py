@@ -9,8 +9,7 @@ import torch
 from torch.fx import GraphModule
 
 from fx_interface.dialects import prims as p
-from inductor_codegen.codegen.cpp.emit import emit_kernel
-from inductor_codegen.codegen.cpp.loops.index_set_splitting import (
+from inductor_codegen.codegen.cpp.analysis.index_set_splitting import (
     MOST_PARTS,
     Choice,
     Cut,
@@ -18,6 +17,7 @@ from inductor_codegen.codegen.cpp.loops.index_set_splitting import (
     Parts,
     parts_of,
 )
+from inductor_codegen.codegen.cpp.emit import emit_kernel
 from inductor_codegen.ir.kernel import Kernel
 from inductor_codegen.pipeline import plan
 from inductor_codegen.testing import ExampleGraph, Stepper

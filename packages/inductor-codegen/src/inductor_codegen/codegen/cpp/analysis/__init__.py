@@ -1,0 +1,1 @@
+"""What is found out about a kernel before its loops are written."""
