@@ -134,13 +134,17 @@ def test_epilogue_of_a_whole_sum_is_fused() -> None:
 
 def _turned_and_reshaped(sizes: list[int]) -> Program:
     graph = ExampleGraph()
-    x, y = graph.input(torch.randn(sizes)), graph.input(torch.randn(30, 49))
-    turned = graph.call(p.neg, graph.call(p.permute, y, [1, 0]))
+    x, y, rows = (
+        graph.input(torch.randn(sizes)),
+        graph.input(torch.randn(30, 49)),
+        graph.input(torch.randn(49, 30)),
+    )
+    turned = graph.call(p.add, rows, graph.call(p.neg, graph.call(p.permute, y, [1, 0])))
     return run(graph, graph.call(p.add, x, graph.call(p.reshape, turned, sizes)))
 
 
 def test_what_is_found_by_division_alone_is_stored() -> None:
-    """Of ``y.t().reshape(30, 49)`` every point would divide to find its row and column of y."""
+    """Of ``(rows - y.t()).reshape(30, 49)`` every point would divide to find its row and column of y."""
     program = _turned_and_reshaped([30, 49])
     assert len(program.kernels) == 2
     assert "%" not in "".join(map(emit_kernel, program.kernels))

@@ -241,12 +241,20 @@ class _Grouper:
         ``y.t().reshape(other_sizes)``: positions in the result tell rows and columns of y by division. Eager has a
         copy there, too. A GPU's programs divide beside waiting for memory.
         """
-        if value.device.type != "cpu" or all(
-            edge.match is not Match.OTHER for _, edge in self.edges[value.number]
-        ):
+        if value.device.type != "cpu" or group.domain.align(value.sizes) is not None:
             return False
         reads = (edge for reader, edge in self.uses[value.number].reads if group in self.homes[reader])
-        return any(edge.match is Match.SAME for edge in reads) and group.domain.align(value.sizes) is None
+        return any(edge.match is Match.SAME for edge in reads) and self._reads_across(value.number, 8)
+
+    def _reads_across(self, number: int, depth: int) -> bool:
+        """Whether a value is computed, through pointwise steps over the same elements, from others than its own."""
+        value = self.lowered.values[number]
+        if not isinstance(value.formula, Pointwise) or depth == 0:
+            return False
+        return any(
+            edge.match is Match.OTHER or (edge.match is Match.SAME and self._reads_across(source, depth - 1))
+            for source, edge in self.edges[number]
+        )
 
     def _place_stored(
         self, value: Value, uses: _Uses, positions: dict[int, tuple[set[Position], bool]]
