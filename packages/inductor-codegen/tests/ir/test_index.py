@@ -16,6 +16,7 @@ from inductor_codegen.ir.index import (
     divide,
     flatten,
     modulo,
+    rejoined,
     rewrite,
     unflatten,
     variable,
@@ -99,3 +100,12 @@ def test_rewriting_simplifies() -> None:
 def test_text() -> None:
     assert str(A * 4 + J + Index(3)) == "4*i + j + 3"
     assert str(A * symbol("s0")) == "s0*i"
+
+
+def test_a_quotient_and_its_remainder_are_the_number() -> None:
+    position = variable("i", 30) * 49 + variable("j", 49)
+    row, column = unflatten(position, (49, 30), ENV)
+    assert rejoined(row * 30 + column) == position
+    assert rejoined(row * 60 + column * 2 + 5) == position * 2 + 5
+    assert rejoined(row * 31 + column) == row * 31 + column
+    assert rejoined(row + column * 49) == row + column * 49

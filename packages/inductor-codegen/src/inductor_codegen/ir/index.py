@@ -295,6 +295,17 @@ def unflatten(position: Index, sizes: Sequence[IntLike], env: ShapeEnv) -> tuple
     return tuple(reversed(result))
 
 
+def rejoined(index: Index) -> Index:
+    """``index`` with quotient and remainder of one number in its place: ``30 * (i // 30) + i % 30`` is ``i``."""
+    for atom, coefficient in index.terms:
+        if isinstance(atom, Remainder):
+            quotient = Quotient(atom.numerator, atom.denominator)
+            if index.coefficient(quotient) == coefficient * atom.denominator:
+                parts = as_index(atom) + as_index(quotient) * atom.denominator
+                return rejoined(index - parts * coefficient + atom.numerator * coefficient)
+    return index
+
+
 def rewrite(index: Index, replace: Callable[[Atom], Index | None], env: ShapeEnv) -> Index:
     """``index`` with each atom replaced where ``replace`` returns something, simplified again."""
     total = Index(index.const)

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.symbols import IntLike, ShapeEnv
-from inductor_codegen.ir.index import ZERO, Index, flatten, unflatten
+from inductor_codegen.ir.index import ZERO, Index, flatten, rejoined, unflatten
 
 Sizes: TypeAlias = tuple[IntLike, ...]
 
@@ -28,7 +28,7 @@ class Layout:
         total = Index(self.offset)
         for position, stride in zip(index, self.strides, strict=True):
             total = total + position * stride
-        return total
+        return rejoined(total)
 
 
 @dataclass(frozen=True, slots=True)
