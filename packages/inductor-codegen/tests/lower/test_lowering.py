@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import operator
 
 import pytest
@@ -12,7 +13,7 @@ from fx_interface.errors import UnsupportedProgramError, UserLocation
 from fx_interface.tensor_spec import SymFloatSpec, SymSpec, TensorSpec
 from inductor_codegen.ir.program import BufferRef, CallExtern, RunKernel, View
 from inductor_codegen.lower.lowering import lower
-from inductor_codegen.lower.values import Placed, Pointwise
+from inductor_codegen.lower.values import Placed, Pointwise, Value
 from inductor_codegen.pipeline import plan
 from inductor_codegen.testing import ExampleGraph, Stepper
 
@@ -210,3 +211,23 @@ def test_size_is_an_output() -> None:
     flat = graph.builder.call(operator.mul, s, 3, spec=SymSpec(s * 3))
     program = plan(graph.build(graph.call(p.neg, x), flat))
     assert Stepper(program, interpreted=True)(5, torch.randn(5, 3))[1] == 15
+
+
+def test_what_was_lowered_goes_with_its_last_user() -> None:
+    """Not only when Python searches for cycles, which takes longer the more there are."""
+    graph = ExampleGraph()
+    x, w = graph.input(torch.randn(5, 6)), graph.input(torch.randn(6, 3), "w")
+    built = graph.build(graph.call(p.exp, graph.call(aten.mm.default, x, w)))
+    gc.collect()
+    gc.disable()
+    try:
+        lowered, _ = lower(built)
+        assert _count(Value) > 2
+        del lowered
+        assert _count(Value) == 0
+    finally:
+        gc.enable()
+
+
+def _count(kind: type) -> int:
+    return sum(type(one) is kind for one in gc.get_objects())

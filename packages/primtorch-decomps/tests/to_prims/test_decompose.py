@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import operator
 from typing import Any
 
@@ -17,7 +18,7 @@ from fx_interface.symbols import ShapeEnv
 from fx_interface.tensor_spec import SymSpec, TensorSpec, spec_of
 from fx_interface.verifier import verify
 from primtorch_decomps import DECOMPOSITIONS, LIBRARY, decompose
-from primtorch_decomps.prims import ops
+from primtorch_decomps.prims import Call, PrimTensor, ops
 
 ATEN = torch.ops.aten
 CPU = torch.device("cpu")
@@ -238,3 +239,25 @@ def test_tuples_of_library_calls() -> None:
     real = torch.randn(4, 5)
     for one, other in zip(prims(real), module(real), strict=True):
         assert torch.equal(one, other)
+
+
+def test_what_was_recorded_goes_with_the_pass() -> None:
+    """Not only when Python searches for cycles, which takes longer the more there are."""
+    writer = Writer()
+    x = writer.input(torch.ones(2, 8))
+    module = writer.finish(writer.call(ATEN.gelu.default, writer.call(ATEN.add.Tensor, x, x)))
+    gc.collect()
+    gc.disable()
+    try:
+        decompose(module)
+        assert not [one for one in gc.get_objects() if type(one) in (Call, PrimTensor)]
+    finally:
+        gc.enable()
+
+
+def test_equal_specs_are_one_object() -> None:
+    writer = Writer()
+    x = writer.input(torch.ones(2, 8))
+    prims = decompose(writer.finish(writer.call(ATEN.sin.default, x), writer.call(ATEN.cos.default, x)))
+    sin, cos = (node.meta["spec"] for node in prims.graph.nodes if node.op == "call_function")
+    assert sin is cos

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from aot_autograd.plan import Region, Tangent
 from aot_autograd.recording.ancestry import largest
-from aot_autograd.recording.values import Value, operands
+from aot_autograd.recording.values import Value
 
 
 def tangents_under(live: Sequence[Value], tangents: Sequence[Value]) -> dict[int, frozenset[int]]:
@@ -15,7 +15,7 @@ def tangents_under(live: Sequence[Value], tangents: Sequence[Value]) -> dict[int
     nothing: frozenset[int] = frozenset()
     for value in live:
         if value.number not in under:
-            under[value.number] = nothing.union(*(under.get(o.number, nothing) for o in operands(value)))
+            under[value.number] = nothing.union(*(under.get(o.number, nothing) for o in value.operands))
     return under
 
 
@@ -28,7 +28,7 @@ def needed_by(
     users: dict[int, int] = {}
     for value in reversed(live):
         mine = above[value.number] or users.get(value.number, 0)
-        for operand in operands(value):
+        for operand in value.operands:
             users[operand.number] = users.get(operand.number, 0) | mine
     return tuple(users.get(value.number, 0) for value in saved)
 
@@ -45,9 +45,9 @@ def reading_regions(
     regions: set[Region] = set()
     for value in reversed(live):
         mine = below.get(value.number, 0)
-        for operand in operands(value):
+        for operand in value.operands:
             below[operand.number] = below.get(operand.number, 0) | mine
-        if above[value.number] and not all(above.get(operand.number) for operand in operands(value)):
+        if above[value.number] and not all(above.get(operand.number) for operand in value.operands):
             regions.add((above[value.number], mine))
     return largest(regions)
 
@@ -63,6 +63,6 @@ def _results_above(live: Sequence[Value], tangents: Sequence[tuple[Value, Tangen
 
 def _joined(masks: Mapping[int, int], value: Value) -> int:
     found = 0
-    for operand in operands(value):
+    for operand in value.operands:
         found |= masks.get(operand.number, 0)
     return found

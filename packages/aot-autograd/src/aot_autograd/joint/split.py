@@ -25,7 +25,7 @@ from aot_autograd.recording.graphs import (
     symbols_in,
 )
 from aot_autograd.recording.nan_masking import nan_from_zeros
-from aot_autograd.recording.values import Value, operands
+from aot_autograd.recording.values import Value
 from aot_autograd.views.aliasing import memory_root
 from fx_interface.errors import UnsupportedProgramError
 from fx_interface.python_runtime.quick_dataclasses import dataclass
@@ -217,7 +217,7 @@ def _backward(
     bound = _bound_values(joint, partition([*gradients, *keep], trace.env))
     live = live_values(gradients, bound, keep)
     check_partition(live)
-    used = {operand.number: operand for value in live for operand in operands(value)}
+    used = {operand.number: operand for value in live for operand in value.operands}
     used |= {value.number: value for value in gradients}
     crossing = [used[number] for number in sorted(used) if number in bound]
     kept = [v for v in crossing if not v.backward]
@@ -264,7 +264,7 @@ def _backward(
 def _read(joint: Joint, gradients: list[Value]) -> tuple[int, ...]:
     """The program's results that the derivative formulas compute with, whatever the backward graph keeps of that."""
     whole = live_values(gradients, _bound_values(joint, ()))
-    used = {operand.number for value in whole if value.backward for operand in operands(value)}
+    used = {operand.number for value in whole if value.backward for operand in value.operands}
     results = enumerate(joint.results.graph[: joint.user_results])
     return tuple(
         i for i, result in results if isinstance(result.value, Value) and result.value.number in used

@@ -18,7 +18,7 @@ from torch._ops import OpOverload
 
 from aot_autograd.partition.save_everything import Partitioner, save_everything
 from aot_autograd.recording.record import runs_once
-from aot_autograd.recording.values import Value, operands
+from aot_autograd.recording.values import Value
 from aot_autograd.views.aliasing import memory_root
 from aot_autograd.views.views import is_view
 from fx_interface.errors import UnbackedSymbolError
@@ -98,7 +98,7 @@ class _Cut:
                 # several results at once, of which only each can be kept; or what a checkpoint forbids to keep
                 network.add_edge(behind, before)
             if _is_free(value) or value.number in may_repeat:
-                for operand in operands(value):
+                for operand in value.operands:
                     if not operand.is_input:
                         network.add_edge(before, 2 * operand.number + 1)
             else:
@@ -124,9 +124,9 @@ class _Cut:
         name = value.op._opname if isinstance(value.op, OpOverload) else ""
         work = 4 * self._elements(value.spec)
         if name in _PRODUCTS:
-            sizes = [self._elements(operand.spec) for operand in operands(value)]
+            sizes = [self._elements(operand.spec) for operand in value.operands]
             return work * (max(sizes, default=1) if len(sizes) < 2 else min(sizes[-2:]))
-        return work + sum(self._elements(operand.spec) for operand in operands(value))
+        return work + sum(self._elements(operand.spec) for operand in value.operands)
 
     def _size(self, spec: Any) -> int:
         return self._elements(spec) * spec.dtype.itemsize if isinstance(spec, TensorSpec) else 0
@@ -153,7 +153,7 @@ def _required(gradients: Sequence[Value]) -> list[Value]:
             continue
         seen.add(value.number)
         if value.backward:
-            pending.extend(operands(value))
+            pending.extend(value.operands)
         else:
             found[value.number] = value
     return [found[number] for number in sorted(found)]
@@ -167,7 +167,7 @@ def _ancestors(values: Sequence[Value]) -> list[Value]:
         value = pending.pop()
         if value.number not in found and not value.is_input:
             found[value.number] = value
-            pending.extend(operands(value))
+            pending.extend(value.operands)
     return [found[number] for number in sorted(found)]
 
 
@@ -187,7 +187,7 @@ def _is_cheap(value: Value) -> bool:
         return True
     if not isinstance(op, OpOverload) or runs_once(op):
         return False
-    if is_view(op) or not operands(value):
+    if is_view(op) or not value.operands:
         return True
     name = op._opname
     return name in _MOVES or torch.Tag.pointwise in op.tags

@@ -14,7 +14,7 @@ from typing import TypeAlias
 from torch._ops import OpOverload
 
 from aot_autograd.recording.record import runs_once
-from aot_autograd.recording.values import Value, operands
+from aot_autograd.recording.values import Value
 from aot_autograd.views.aliasing import memory_root
 from aot_autograd.views.views import is_view
 from fx_interface.errors import UnbackedSymbolError
@@ -38,7 +38,7 @@ def save_everything(gradients: Sequence[Value], env: ShapeEnv) -> Sequence[Value
             continue
         seen.add(value.number)
         if value.backward or value.recomputed or _is_cheap(value, env) or _is_number(value, numbers):
-            pending.extend(operands(value))
+            pending.extend(value.operands)
         else:
             kept[value.number] = value
     return [kept[number] for number in sorted(kept)]
@@ -53,7 +53,7 @@ def _is_cheap(value: Value, env: ShapeEnv) -> bool:
         return False
     if is_view(op):
         return not isinstance(value.spec, TensorSpec) or _views_little(value, env)
-    return not operands(value)
+    return not value.operands
 
 
 def _is_number(value: Value, known: dict[int, bool]) -> bool:
@@ -61,7 +61,7 @@ def _is_number(value: Value, known: dict[int, bool]) -> bool:
     pending = [value]
     while pending:
         one = pending[-1]
-        read = operands(one) if one.number not in known and _may_be_number(one) else ()
+        read = one.operands if one.number not in known and _may_be_number(one) else ()
         untold = [operand for operand in read if operand.number not in known]
         if untold:
             pending += untold

@@ -14,7 +14,7 @@ from torch.fx._lazy_graph_module import _make_graph_module, _use_lazy_graph_modu
 
 from aot_autograd.recording.late_waits import with_late_waits
 from aot_autograd.recording.record import is_random, is_unknown
-from aot_autograd.recording.values import Value, operands
+from aot_autograd.recording.values import Value
 from fx_interface.dialect_rules.aten import is_factory
 from fx_interface.errors import UnsupportedProgramError
 from fx_interface.graph import materialize, set_spec
@@ -32,6 +32,7 @@ from fx_interface.signature import (
 from fx_interface.source import Source
 from fx_interface.symbols import Expr, ShapeEnv, Symbol, symbol
 from fx_interface.tensor_spec import SymSpec, TensorSpec, ValueSpec
+from fx_interface.torch_internals.graph_nodes import call_node
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +79,11 @@ def live_values(
             number = item.number
             if number not in found and number not in bound:
                 found[number] = item
-                pending.extend(item.args)
-                pending.extend(item.kwargs.values())
+                if births is None:
+                    pending.extend(item.operands)
+                else:
+                    pending.extend(item.args)
+                    pending.extend(item.kwargs.values())
         elif kind is list or kind is tuple:
             pending.extend(item)
         elif births is not None and kind is Expr:
@@ -101,7 +105,7 @@ def in_order_of_use(live: Sequence[Value]) -> list[Value]:
         pending = [last]
         while pending:
             value = pending[-1]
-            missing = [v for v in operands(value) if v.number in wanted and v.number not in done]
+            missing = [v for v in value.operands if v.number in wanted and v.number not in done]
             if missing and value.number not in done:
                 pending += missing
                 continue
@@ -193,10 +197,7 @@ class _Builder:
             args = tuple([self.argument(arg) for arg in value.args])
         if isinstance(value.op, OpOverload) and is_factory(value.op):
             kwargs |= {"dtype": value.spec.dtype, "device": value.spec.device}
-        node = self.graph.create_node("call_function", value.op, name=_node_name(value.op))
-        node.args = args  # set afterwards: create_node would search them for torch's symbolic numbers
-        if kwargs:
-            node.kwargs = kwargs
+        node = call_node(self.graph, "call_function", value.op, args, kwargs, _node_name(value.op))
         self.nodes[value.number] = set_spec(node, value.spec, value.where)
         if self.births:
             self._bind_sizes(value.spec, node)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from torch._ops import OpOverload
 
-from aot_autograd.recording.values import Value, operands
+from aot_autograd.recording.values import Value
 from fx_interface.operator_facts.collectives import is_wait
 
 
@@ -24,13 +24,13 @@ def with_late_waits(live: Sequence[Value]) -> Sequence[Value]:
     late: dict[int, Value] = {}
 
     def fetch(value: Value) -> None:
-        for operand in operands(value):
+        for operand in value.operands:
             if operand.number in late:
                 fetch(late.pop(operand.number))
         order.append(value)
 
     for value in live:
-        if is_wait(value.op) or (_is_view(value) and any(o.number in late for o in operands(value))):
+        if is_wait(value.op) or (_is_view(value) and any(o.number in late for o in value.operands)):
             late[value.number] = value
         else:
             fetch(value)

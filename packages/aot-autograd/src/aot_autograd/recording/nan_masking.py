@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from aot_autograd.recording.values import Value, operands
+from aot_autograd.recording.values import Value
 
 _KEEP_ZERO = frozenset(
     {
@@ -48,7 +48,7 @@ def nan_from_zeros(
         under[operand.number]
         for value in live
         if _name(value) not in _KEEP_ZERO and _meets_saved(value, under)
-        for operand in operands(value)
+        for operand in value.operands
         if under.get(operand.number)
     }
     least = [some for some in found if len(some) < count and not any(other < some for other in found)]
@@ -61,4 +61,4 @@ def _name(value: Value) -> str:
 
 
 def _meets_saved(value: Value, under: Mapping[int, frozenset[int]]) -> bool:
-    return bool(under.get(value.number)) and any(not under.get(operand.number) for operand in operands(value))
+    return bool(under.get(value.number)) and any(not under.get(operand.number) for operand in value.operands)

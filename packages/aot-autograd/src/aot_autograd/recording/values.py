@@ -6,7 +6,7 @@ built from the live ones at the end (``graphs.py``).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from fx_interface.errors import UserLocation
@@ -30,10 +30,10 @@ class Value:
 
     ``op`` is an ``OpOverload``, ``operator.getitem`` (an item of an operator with several results) or an ``Input``.
     ``number`` is the position in the recording; ``backward`` tells which half of the joint trace made it;
-    ``recomputed`` marks what a checkpoint forbids to keep for the backward.
+    ``recomputed`` marks what a checkpoint forbids to keep for the backward. The arguments never change.
     """
 
-    __slots__ = ("args", "backward", "kwargs", "number", "op", "recomputed", "spec", "where")
+    __slots__ = ("_operands", "args", "backward", "kwargs", "number", "op", "recomputed", "spec", "where")
 
     def __init__(
         self,
@@ -54,6 +54,7 @@ class Value:
         self.number = number
         self.backward = backward
         self.where = where
+        self._operands: tuple[Value, ...] | None = None
 
     @property
     def is_input(self) -> bool:
@@ -63,16 +64,21 @@ class Value:
     def __repr__(self) -> str:
         return f"%{self.number}"
 
+    @property
+    def operands(self) -> tuple[Value, ...]:
+        """The values among a call's arguments. Half a dozen passes ask, so they are looked for once."""
+        found = self._operands
+        if found is None:
+            found = self._operands = tuple(_values_in([self.args, *self.kwargs.values()]))
+        return found
 
-def operands(value: Value) -> list[Value]:
-    """The values among a call's arguments."""
-    found: list[Value] = []
-    pending: list[Any] = [value.args, *value.kwargs.values()]
+
+def _values_in(pending: list[Any]) -> Iterator[Value]:
+    """The values in nested lists and tuples, the last one first."""
     while pending:
         item = pending.pop()
         kind = type(item)
         if kind is Value:
-            found.append(item)
+            yield item
         elif kind is list or kind is tuple:
             pending.extend(item)
-    return found

@@ -25,6 +25,7 @@ from fx_interface.signature import InputDecl, InputKind
 from fx_interface.source import Source
 from fx_interface.symbols import Expr, ShapeEnv, Symbol, symbol
 from fx_interface.tensor_spec import SPEC_KEY, SymSpec, TensorSpec, ValueSpec
+from fx_interface.torch_internals.graph_nodes import call_node
 from fx_interface.torch_internals.graph_source import UnwrittenGraph, release_source, target_in_text
 from fx_interface.torch_internals.modes import CHANGING
 
@@ -296,7 +297,7 @@ class GraphOutput:
         saves: bool = False,
     ) -> Node:
         """A new node at the end of the graph. ``saves``: autograd may save tensors for it, or read saved ones."""
-        node = self.graph.create_node(op, target_in_text(target, args), args, kwargs)
+        node = call_node(self.graph, op, target_in_text(target, args), args, kwargs)
         if self._first_call is None:
             self._first_call = node
         meta = node.meta

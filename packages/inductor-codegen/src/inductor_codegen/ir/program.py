@@ -8,7 +8,6 @@ here knows C++ or Triton.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from enum import Enum
 from typing import TypeAlias, Union
 
@@ -182,6 +181,16 @@ Step: TypeAlias = Allocate | Reuse | View | Free | RunKernel | CallExtern
 Output: TypeAlias = BufferRef | FloatRef | IntLike | None
 
 
+def defined_by(step: Step) -> tuple[Buffer, ...]:
+    """The buffers that ``step`` brings into being."""
+    match step:
+        case Allocate() | Reuse() | View():
+            return (step.buffer,)
+        case CallExtern():
+            return tuple([buffer for buffer in step.results if buffer is not None])
+    return ()
+
+
 @dataclass(frozen=True, slots=True)
 class Program:
     """One compiled graph, before any text is made of it. ``numbers``: floats by name that inputs on the CPU hold, of
@@ -198,18 +207,12 @@ class Program:
     outputs: tuple[Output, ...]
     numbers: tuple[tuple[str, str], ...] = ()
 
-    def defined(self, step: Step) -> Iterator[Buffer]:
-        """The buffers that ``step`` brings into being."""
-        match step:
-            case Allocate(buffer) | Reuse(buffer) | View(buffer):
-                yield buffer
-            case CallExtern(results=results):
-                yield from (buffer for buffer in results if buffer is not None)
-
     def buffers(self) -> dict[str, Buffer]:
         """Every buffer by name: inputs and all that steps define."""
         named = {item.name: item for item in self.inputs if isinstance(item, Buffer)}
-        named.update((buffer.name, buffer) for step in self.steps for buffer in self.defined(step))
+        for step in self.steps:
+            for buffer in defined_by(step):
+                named[buffer.name] = buffer
         return named
 
     def kernels_on(self, device: torch.device) -> tuple[Kernel, ...]:

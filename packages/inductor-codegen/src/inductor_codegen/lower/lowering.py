@@ -71,7 +71,7 @@ def lower(graph_module: GraphModule, layouts: Layouts = AS_SPECS_SAY) -> tuple[L
     env = graph_module.meta.get(SHAPE_ENV_KEY) or ShapeEnv()
     lowering = Lowering(env, layouts)
     lowering.run(graph_module)
-    return lowering.result, env
+    return lowering.close(), env
 
 
 class Lowering(Values):
@@ -100,6 +100,12 @@ class Lowering(Values):
                 self._mutations(() if signature is None else signature.outputs)
             elif node.op == "call_function":
                 known[node] = self._call(node, known, module)
+
+    def close(self) -> Lowered:
+        """What was made, when nothing is lowered any more. What adds values to it is let go of: it refers to this
+        object, so that all values would wait for Python's search for cycles."""
+        del self._products, self._twins
+        return self.result
 
     def _mutations(self, declared: Sequence[OutputDecl]) -> None:
         for position, told in enumerate(declared):

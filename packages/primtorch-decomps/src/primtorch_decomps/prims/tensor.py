@@ -165,6 +165,12 @@ class Trace:
             self._known[key] = made
         return made
 
+    def close(self) -> None:
+        """Nothing is read any more. Calls and the tensors that they make refer to each other: parted, they go at once,
+        where they would wait for Python's search for cycles."""
+        for call in self.calls:
+            call.spec = None
+
     def check(self, condition: PrimTensor, message: str) -> None:
         """Fail with ``message`` when the program runs and ``condition``, one bool, is false."""
         if self.recording:

@@ -57,7 +57,9 @@ class _Interpreter:
                     outputs = self.results(node.args[0])
                 else:
                     self.values[node] = self.step(node)
-        return Emitter(self.source, self.trace, self.inputs, self.blocks).graph_module(outputs)
+        made = Emitter(self.source, self.trace, self.inputs, self.blocks).graph_module(outputs)
+        self.trace.close()
+        return made
 
     def results(self, told: Any) -> Any:
         """The graph's results, those that own their memory in memory of their own."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -15,6 +15,7 @@ from fx_interface.graph import size_max, size_min
 from fx_interface.signature import DIALECT_KEY
 from fx_interface.symbols import Apply, Expr, IntLike, Symbol
 from fx_interface.tensor_spec import SPEC_KEY, SymSpec, TensorSpec
+from fx_interface.torch_internals.graph_nodes import call_node
 from primtorch_decomps.prims import Call, PrimTensor, Trace
 
 _SIZE_FUNCTIONS: dict[str, Callable[..., Any]] = {
@@ -43,6 +44,7 @@ class Emitter:
         self.nodes: dict[Call, Node] = {}
         self.sizes: dict[Expr, Node] = {}
         self.definitions: dict[Symbol, Call] = {}
+        self._specs: dict[tuple[Any, ...], TensorSpec] = {}
         for expr, call in trace.size_calls.items():
             if expr.as_symbol is not None:
                 self.definitions[expr.as_symbol] = call
@@ -65,31 +67,23 @@ class Emitter:
 
     def _live(self, outputs: Any) -> set[Call]:
         live: set[Call] = set()
-        pending = [*self._calls_in(outputs)]
-        for call in self.trace.calls:
-            if self._has_effect(call):
-                pending.append(call)
+        pending: list[Any] = [outputs, *filter(self._has_effect, self.trace.calls)]
         while pending:
-            call = pending.pop()
-            if call not in live:
-                live.add(call)
-                pending.extend(self._calls_in(call.args))
-                pending.extend(self._calls_in(call.kwargs))
+            value = pending.pop()
+            kind = type(value)
+            if kind is PrimTensor or kind is Call:
+                call = value.call if kind is PrimTensor else value
+                if call not in live:
+                    live.add(call)
+                    pending.extend(call.args)
+                    pending.extend(call.kwargs.values())
+            elif kind is tuple or kind is list:
+                pending.extend(value)
+            elif kind is Expr:
+                pending.extend(self.definitions[s] for s in value.symbols if s in self.definitions)
+            elif kind is dict:
+                pending.extend(value.values())
         return live
-
-    def _calls_in(self, value: Any) -> Iterable[Call]:
-        kind = type(value)
-        if kind is PrimTensor:
-            return (value.call,)
-        if kind is Call:
-            return (value,)
-        if kind is tuple or kind is list:
-            return [call for item in value for call in self._calls_in(item)]
-        if kind is Expr:
-            return [self.definitions[s] for s in value.symbols if s in self.definitions]
-        if kind is dict:
-            return [call for item in value.values() for call in self._calls_in(item)]
-        return ()
 
     def _placeholder(self, node: Node, call: Call) -> None:
         made = self.graph.create_node("placeholder", node.target, name=node.name)
@@ -108,20 +102,24 @@ class Emitter:
             node = self._call_node(call)
         spec = call.spec
         node.meta.update(call.meta)
-        node.meta[SPEC_KEY] = spec.spec if isinstance(spec, PrimTensor) else spec
+        node.meta[SPEC_KEY] = self._spec(spec) if isinstance(spec, PrimTensor) else spec
         self.nodes[call] = node
         self._bind(call, node)
 
+    def _spec(self, value: PrimTensor) -> TensorSpec:
+        """The spec of a tensor, one object for all that are alike."""
+        key = (value.sizes, value.strides, value.dtype, value.device)
+        found = self._specs.get(key)
+        if found is None:
+            found = self._specs[key] = TensorSpec(*key)
+        return found
+
     def _call_node(self, call: Call) -> Node:
-        """Arguments are set after the node is made: ``create_node`` would walk them once more, at half of its cost."""
         args = tuple([self._argument(a) for a in call.args])
+        kwargs = {key: self._argument(value) for key, value in call.kwargs.items()} if call.kwargs else {}
         target = call.target
         name = target.name if type(target) is PrimOp else None
-        node = self.graph.create_node("call_function", target, name=name)
-        node.args = args
-        if call.kwargs:
-            node.kwargs = {key: self._argument(value) for key, value in call.kwargs.items()}
-        return node
+        return call_node(self.graph, "call_function", target, args, kwargs, name)
 
     def _argument(self, value: Any) -> Any:
         kind = type(value)

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import field
+from functools import cache
 from typing import Any, Protocol
 
 import torch
+from torch._ops import OpOverload
 
 from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.symbols import Expr
@@ -58,15 +60,35 @@ class CArguments:
         return name
 
 
-def bound_arguments(call: CallExtern) -> list[tuple[Any, Argument]]:
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """An argument as a schema declares it: ``type`` says ``Tensor`` or ``int[]``, ``real_type`` also ``ScalarType``."""
+
+    name: str
+    type: str
+    real_type: str
+    kwarg_only: bool
+    default: Any
+
+
+@cache
+def declared_by(op: OpOverload) -> tuple[Declared, ...]:
+    """The arguments of an operator, which torch makes anew from its schema each time that it is asked."""
+    return tuple(
+        Declared(one.name, str(one.type), str(one.real_type), one.kwarg_only, one.default_value)
+        for one in op._schema.arguments
+    )
+
+
+def bound_arguments(call: CallExtern) -> list[tuple[Declared, Argument]]:
     """The schema's arguments with their values, defaults filled in."""
     given = dict(call.kwargs)
-    pairs: list[tuple[Any, Argument]] = []
-    for position, declared in enumerate(call.op._schema.arguments):
+    pairs: list[tuple[Declared, Argument]] = []
+    for position, declared in enumerate(declared_by(call.op)):
         if position < len(call.args) and not declared.kwarg_only:
             pairs.append((declared, call.args[position]))
         else:
-            pairs.append((declared, given.get(declared.name, declared.default_value)))
+            pairs.append((declared, given.get(declared.name, declared.default)))
     return pairs
 
 
@@ -78,7 +100,7 @@ def c_arguments(call: CallExtern, values: Values, exact_scalars: bool) -> CArgum
     """
     made = CArguments()
     for declared, value in bound_arguments(call):
-        _argument(made, str(declared.real_type), value, values, exact_scalars)
+        _argument(made, declared.real_type, value, values, exact_scalars)
     return made
 
 

@@ -46,6 +46,7 @@ from inductor_codegen.ir.program import (
     SymbolInput,
     UnusedInput,
     View,
+    defined_by,
 )
 from inductor_codegen.runtime import ENTRY_ABI, OperatorCall, device_numbers, scalar_type
 
@@ -227,7 +228,7 @@ def _is_worth_releasing(program: Program) -> bool:
     """Whether a call computes so much, as far as is known, that other Python threads should run meanwhile."""
     work = 0
     for step in program.steps:
-        for buffer in program.defined(step):
+        for buffer in defined_by(step):
             elements: IntLike = 1
             for size in buffer.sizes:
                 elements = elements * size

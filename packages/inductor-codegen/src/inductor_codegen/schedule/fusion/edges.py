@@ -47,8 +47,12 @@ def edges_of(value: Value) -> list[tuple[int, Edge]]:
     formula = value.formula
     if formula is None:
         return []
-    found = [(operand.source, _edge(formula, operand, value)) for operand in operands_of(formula)]
-    return list(dict.fromkeys(found))
+    found: list[tuple[int, Edge]] = []
+    for operand in operands_of(formula):
+        read = (operand.source, _edge(formula, operand, value))
+        if read not in found:
+            found.append(read)
+    return found
 
 
 def _edge(formula: Formula, operand: Operand, value: Value) -> Edge:

@@ -18,6 +18,10 @@ class Position(Enum):
     ROW = "row"
     OTHER = "other"
 
+    __hash__ = (
+        object.__hash__
+    )  # an enumeration's is a Python function; sets of positions are made by the thousand
+
 
 @dataclass(slots=True, eq=False)
 class Group:

@@ -24,6 +24,7 @@ from inductor_codegen.ir.program import (
     Step,
     Storage,
     View,
+    defined_by,
 )
 from inductor_codegen.lower.values import (
     ExternalCall,
@@ -228,7 +229,7 @@ def _reuse(
     """
     last = last_uses(steps, kept, aliases)
     buffers = {
-        buffer.name: buffer for step in steps for buffer in _buffers_of(step) if not isinstance(step, View)
+        buffer.name: buffer for step in steps for buffer in defined_by(step) if not isinstance(step, View)
     }
     shared = {step.of for step in steps if isinstance(step, View)} | {
         n for names in aliases.values() for n in names
@@ -273,15 +274,6 @@ def _taken_over(step: Step, made: dict[str, str]) -> Step:
             new = {made[name]: name for name in buffers if name in made}
             return RunKernel(kernel, tuple(new.get(name, name) for name in buffers), sizes, floats, where)
     return step
-
-
-def _buffers_of(step: Step) -> tuple[Buffer, ...]:
-    match step:
-        case Allocate(buffer) | Reuse(buffer) | View(buffer):
-            return (buffer,)
-        case CallExtern(results=results):
-            return tuple(buffer for buffer in results if buffer is not None)
-    return ()
 
 
 def _same_memory(one: Buffer, other: Buffer) -> bool:

@@ -2,55 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from inductor_codegen.ir.index import Index
 from inductor_codegen.ir.kernel import BufferParameter, Kernel, Statement, Store
 from inductor_codegen.ir.program import (
-    Allocate,
     Argument,
     BufferRef,
     CallExtern,
-    Free,
     Reuse,
     RunKernel,
     Step,
     View,
+    defined_by,
 )
 from inductor_codegen.ir.scalar import Load
 from inductor_codegen.ir.traverse import postorder, roots_of
 
 
-def _names_in(argument: Argument) -> Iterator[str]:
-    if isinstance(argument, BufferRef):
-        yield argument.name
-    elif isinstance(argument, tuple):
-        for item in argument:
-            yield from _names_in(item)
+def _names_in(arguments: Sequence[Argument]) -> list[str]:
+    found: list[str] = []
+    for argument in arguments:
+        if isinstance(argument, BufferRef):
+            found.append(argument.name)
+        elif isinstance(argument, tuple):
+            found += _names_in(argument)
+    return found
 
 
-def reads(step: Step) -> Iterator[str]:
+def reads(step: Step) -> Sequence[str]:
     """Names that a step needs alive, those it writes included."""
     match step:
-        case Allocate() | Free():
-            return
-        case Reuse(of=of) | View(of=of):
-            yield of
-        case RunKernel(buffers=buffers):
-            yield from buffers
-        case CallExtern(args=args, kwargs=kwargs):
-            yield from _names_in(args)
-            yield from _names_in(tuple(value for _, value in kwargs))
+        case RunKernel():
+            return step.buffers
+        case CallExtern():
+            return _names_in((*step.args, *[value for _, value in step.kwargs]))
+        case Reuse() | View():
+            return (step.of,)
+    return ()
 
 
 def defines(step: Step) -> tuple[str, ...]:
     """Names that a step brings into being."""
-    match step:
-        case Allocate(buffer) | Reuse(buffer) | View(buffer):
-            return (buffer.name,)
-        case CallExtern(results=results):
-            return tuple(buffer.name for buffer in results if buffer is not None)
-    return ()
+    return tuple([buffer.name for buffer in defined_by(step)])
 
 
 def last_uses(steps: list[Step], kept: set[str], aliases: Mapping[str, set[str]]) -> dict[str, int]:

@@ -40,6 +40,8 @@ def written_in_place(
 
     ``mutated`` maps an output's position to the input whose new content it is.
     """
+    if not mutated:
+        return steps, outputs
     named = [output.name for output in outputs if isinstance(output, BufferRef)]
     allocated = {step.buffer.name: step.buffer for step in steps if isinstance(step, Allocate)}
     shared = {step.of for step in steps if isinstance(step, View)} | set().union(*aliases.values(), ())

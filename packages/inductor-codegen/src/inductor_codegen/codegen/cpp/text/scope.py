@@ -172,11 +172,19 @@ class Scope:
         alternatives = self._needed.get(node, {_ALWAYS})
         if _ALWAYS in alternatives:
             return ""
+        self._name_in_order({guard for alternative in alternatives for guard, _ in alternative})
         texts = sorted(
             " & ".join(sorted(("" if holds else "!") + self._guard(guard) for guard, holds in alternative))
             for alternative in alternatives
         )
         return texts[0] if len(texts) == 1 else " | ".join(f"({text})" for text in texts)
+
+    def _name_in_order(self, guarded: set[Guarded]) -> None:
+        """Give guards their names, in the program's order: which comes first in a set differs between processes."""
+        if len(guarded - self._guards.keys()) > 1:
+            for node in self._needed:
+                if isinstance(node, Guarded) and node in guarded:
+                    self._guard(node)
 
     def _guard(self, node: Guarded) -> str:
         found = self._guards.get(node)

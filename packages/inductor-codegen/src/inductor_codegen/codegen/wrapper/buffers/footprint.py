@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from itertools import accumulate
 
 from fx_interface.python_runtime.quick_dataclasses import dataclass
-from inductor_codegen.ir.program import Buffer, Free, Program, Reuse, View
+from inductor_codegen.ir.program import Buffer, Free, Program, Reuse, View, defined_by
 
 SLACK = 128
 """The peak of a call may grow by this fraction of itself: one part in so many."""
@@ -57,7 +57,7 @@ def lifetimes(program: Program, size_of: dict[str, int]) -> list[Lifetime]:
                 if name in root:
                     last[root[name]] = position
             case _:
-                for buffer in program.defined(step):
+                for buffer in defined_by(step):
                     begin(buffer.name, position)
     return [Lifetime(name, size[name], first[name], last[name]) for name in first]
 

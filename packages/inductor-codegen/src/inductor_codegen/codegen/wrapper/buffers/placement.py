@@ -7,8 +7,11 @@ operator that may keep or return its argument receives it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import field
+from enum import Enum
+from functools import cache
+from typing import TypeAlias
 
 import torch
 from torch._ops import OpOverload
@@ -27,6 +30,7 @@ from inductor_codegen.ir.program import (
     Reuse,
     Storage,
     View,
+    defined_by,
 )
 
 ALIGNMENT = 64
@@ -86,6 +90,7 @@ def qualified_name(op: OpOverload) -> str:
     return op._schema.name if op._overloadname == "default" else f"{op._schema.name}.{op._overloadname}"
 
 
+@cache
 def may_keep_arguments(op: OpOverload) -> bool:
     """Whether the operator's result may share memory with an argument, as far as its registration tells.
 
@@ -118,13 +123,27 @@ def place(program: Program, into_given_memory: frozenset[int]) -> Placement:
 
     ``into_given_memory`` has the positions of calls whose one result can be written into memory that is given to them.
     """
-    sizes = {name: nominal(byte_size(buffer)) for name, buffer in program.buffers().items()}
+    spans = _spans(program)
     candidates = _candidates(program, into_given_memory)
-    pieces = lifetimes(program, sizes)
+    pieces = lifetimes(program, {name: nominal(span) for name, span in spans.items()})
+    events = _events(program)
     chosen = small_enough(
-        pieces, candidates, len(program.steps), lambda names: _share(program, names).nominal
+        pieces, candidates, len(program.steps), lambda names: _share(events, spans, names).nominal
     )
-    return _share(program, chosen)
+    return _share(events, spans, chosen)
+
+
+def _spans(program: Program) -> dict[str, IntLike]:
+    """The bytes that every buffer spans. Few forms occur: layers have the same."""
+    known: dict[Hashable, IntLike] = {}
+    found: dict[str, IntLike] = {}
+    for name, buffer in program.buffers().items():
+        form = (buffer.sizes, buffer.strides, buffer.dtype)
+        span = known.get(form)
+        if span is None:
+            span = known[form] = byte_size(buffer)
+        found[name] = span
+    return found
 
 
 def _candidates(program: Program, into_given_memory: frozenset[int]) -> frozenset[str]:
@@ -137,37 +156,69 @@ def _candidates(program: Program, into_given_memory: frozenset[int]) -> frozense
                 found.add(buffer.name)
             case CallExtern(results=(Buffer() as buffer,)) if position in into_given_memory:
                 found.add(buffer.name)
+    return frozenset(found - bound - _late(program))
+
+
+def _late(program: Program) -> set[str]:
+    """The buffers whose sizes are not known yet where the block is taken."""
     born = program.born()
-    late = {
+    if not born:
+        return set()
+    return {
         name
         for name, buffer in program.buffers().items()
-        if born and any(isinstance(n, Expr) and n.symbols & born for n in (*buffer.sizes, *buffer.strides))
-    }  # the block is taken before their sizes are known
-    return frozenset(found - bound - late)
+        if any(isinstance(n, Expr) and n.symbols & born for n in (*buffer.sizes, *buffer.strides))
+    }
 
 
-def _share(program: Program, chosen: frozenset[str]) -> Placement:
+class _Change(Enum):
+    """What a step does to a buffer."""
+
+    NEW = "new"
+    REUSE = "reuse"
+    VIEW = "view"
+    FREE = "free"
+
+
+_Event: TypeAlias = tuple[_Change, str, str]
+"""A buffer's name, and that of the buffer whose memory it has from now on."""
+
+
+def _events(program: Program) -> list[_Event]:
+    """What the steps do to buffers, for who goes through them several times."""
+    found: list[_Event] = []
+    for step in program.steps:
+        match step:
+            case Reuse():
+                found.append((_Change.REUSE, step.buffer.name, step.of))
+            case View():
+                found.append((_Change.VIEW, step.buffer.name, step.of))
+            case Free():
+                found.append((_Change.FREE, step.name, ""))
+            case _:
+                found += [(_Change.NEW, buffer.name, "") for buffer in defined_by(step)]
+    return found
+
+
+def _share(events: Sequence[_Event], spans: Mapping[str, IntLike], chosen: frozenset[str]) -> Placement:
     """The slots for ``chosen`` buffers and their successors."""
     slots: list[Slot] = []
     free: list[int] = []
     slot_of: dict[str, int] = {}
     owners: set[str] = set()
-    for step in program.steps:
-        match step:
-            case Reuse(buffer, of) | View(buffer, of):
-                if of in slot_of:
-                    slot_of[buffer.name] = slot_of[of]
-                    if isinstance(step, Reuse):
-                        slots[slot_of[of]].add(byte_size(buffer))
-                        owners.add(buffer.name)
-            case Free(name):
-                if name in owners:
-                    free.append(slot_of[name])
-            case _:
-                for buffer in program.defined(step):
-                    if buffer.name in chosen:
-                        slot_of[buffer.name] = _take(slots, free, byte_size(buffer))
-                        owners.add(buffer.name)
+    for change, name, of in events:
+        if change is _Change.NEW:
+            if name in chosen:
+                slot_of[name] = _take(slots, free, spans[name])
+                owners.add(name)
+        elif change is _Change.FREE:
+            if name in owners:
+                free.append(slot_of[name])
+        elif of in slot_of:
+            slot_of[name] = slot_of[of]
+            if change is _Change.REUSE:
+                slots[slot_of[of]].add(spans[name])
+                owners.add(name)
     return Placement(tuple(slots), slot_of)
 
 

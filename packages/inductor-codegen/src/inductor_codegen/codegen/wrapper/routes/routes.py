@@ -138,7 +138,7 @@ def _function_of(op: OpOverload, device: str) -> str | None:
 
 
 def _writes(variant: OutVariant, call: CallExtern, buffers: Mapping[str, Buffer]) -> bool:
-    operands = [value for declared, value in bound_arguments(call) if str(declared.type) == "Tensor"]
+    operands = [value for declared, value in bound_arguments(call) if declared.type == "Tensor"]
     shapes = [buffers[value.name].sizes for value in operands if isinstance(value, BufferRef)]
     (result,) = call.results
     return result is not None and variant.shape(shapes) == result.sizes

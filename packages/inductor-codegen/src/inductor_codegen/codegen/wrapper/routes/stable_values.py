@@ -24,7 +24,7 @@ from inductor_codegen.runtime.binding import scalar_type
 
 def stable_values(call: CallExtern, values: Values) -> list[str]:
     """The words of a call's arguments, as C++ expressions. Unspeakable if one has none."""
-    return [_word(str(declared.real_type), value, values) for declared, value in bound_arguments(call)]
+    return [_word(declared.real_type, value, values) for declared, value in bound_arguments(call)]
 
 
 def _word(kind: str, value: Argument, values: Values) -> str:
