@@ -158,3 +158,22 @@ def test_a_number_that_has_no_form_ends_the_graph_after_some_versions():
     assert stopped == ["CAP247"]
     assert len(report.replacements) <= 12
     assert "eps" in str(report.explain_recompiles())
+
+
+@pytest.mark.parametrize("hard", [False, True])
+def test_a_temperature_that_is_lowered(hard):
+    weight = torch.randn(6, 5, requires_grad=True)
+
+    def drawn(x, tau):
+        return F.gumbel_softmax(x @ weight, tau=tau, hard=hard)
+
+    fast = optimize(run_graph)(drawn)
+    for k in range(14):
+        x, tau = torch.randn(4, 6), 1.0 - 0.05 * k
+        outcomes = []
+        for run in (drawn, fast):
+            torch.manual_seed(k)
+            found = run(x, tau)
+            outcomes.append((found, *torch.autograd.grad(found.square().sum(), weight)))
+        torch.testing.assert_close(outcomes[1], outcomes[0], rtol=0, atol=0)
+    assert len(fast.__fxstack_capture__.report.replacements) == 2

@@ -131,3 +131,7 @@ def truediv(number: Any, tensor: Any) -> Any:
 @form("setitem", any_dtype=True)
 def setitem(input: Any, index: Any, value: Any) -> Any:
     input[index] = _like(value, input)
+
+
+form("gumbel_softmax")(torch.nn.functional.gumbel_softmax)
+"""Written in Python, and does with its temperature nothing but dividing by it: it is its own form."""
