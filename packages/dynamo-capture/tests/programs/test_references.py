@@ -2,6 +2,7 @@
 
 import copy
 import dataclasses
+import functools
 import typing
 import weakref
 
@@ -440,3 +441,27 @@ def test_what_a_weak_reference_leads_to_may_die_before_it_is_changed():
     x = X.clone().requires_grad_()
     assert torch.equal(fast(x), x.sin())
     assert torch.equal(fast(x), x.sin())
+
+
+def test_an_object_that_only_guards_know_is_dropped_inside_of_a_graph():
+    from dynamo_capture import optimize
+
+    class Recipe:
+        pass
+
+    recipes = [Recipe(), Recipe()]
+
+    @functools.lru_cache
+    def size(recipe, number):
+        return number * 2
+
+    def f(x):
+        for recipe in recipes:
+            print(end="")
+            x = x * size(recipe, 2)
+        return x
+
+    fast = optimize(lambda gm, ex: gm.forward)(f)
+    assert torch.equal(fast(X), f(X))
+    codes = [one.stopped.code for _, one in fast.__fxstack_capture__.report.replacements if one.stopped]
+    assert set(codes) == {"CAP236"}

@@ -33,7 +33,7 @@ from fx_guards.kinds.definitions import (
     is_closed_default,
 )
 from fx_guards.kinds.relations import DistinctObjects, SameObject, ShapeRelations, shape_relations
-from fx_guards.kinds.values import EqualsConstant, IsObject, Truthiness, TypeIs
+from fx_guards.kinds.values import EqualsConstant, GuardReference, IsObject, Truthiness, TypeIs
 from fx_guards.reference import ReferenceEvaluator, ReferenceFetcher
 from fx_guards.root_sources import NAMESPACE, KnownObjectSource, NamespaceSource, known_object
 from fx_guards.tree import GuardSet
@@ -76,6 +76,7 @@ __all__ = [
     "GuardError",
     "GuardRecord",
     "GuardSet",
+    "GuardReference",
     "IsObject",
     "KeyAbsent",
     "KeyPresent",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import weakref
 from typing import Any
 
 import pytest
@@ -58,6 +59,7 @@ def test_object_identity_is_weak_where_possible() -> None:
     guard = fx_guards.IsObject(X, owner)
     assert guard.holds(owner)
     assert not guard.holds(Owner())
+    assert [type(one) for one in weakref.getweakrefs(owner)] == [fx_guards.GuardReference]
     del owner
     gc.collect()
     assert not guard.alive

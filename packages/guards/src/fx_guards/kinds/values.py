@@ -26,6 +26,12 @@ class TypeIs(GuardRecord):
         return f"expected type {type_name(self.expected)}, got {type_name(type(value))}"
 
 
+class GuardReference(weakref.ref[Any]):
+    """A guard's weak reference: of a class of its own, so that it can be told from those that a program has."""
+
+    __slots__ = ()
+
+
 @guard_kind
 @dataclass(frozen=True, slots=True)
 class IsObject(GuardRecord):
@@ -40,7 +46,7 @@ class IsObject(GuardRecord):
         expected = self.expected
         object.__setattr__(self, "identity", id(expected))
         try:
-            reference = weakref.ref(expected)
+            reference = GuardReference(expected)
         except TypeError:
             reference = None
         object.__setattr__(self, "reference", reference)

@@ -19,6 +19,7 @@ from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.frames.frame import Frame
 from dynamo_capture.sources.frame_locals import is_frame_local
 from dynamo_capture.values import Lazy, ObjectValue, Value
+from fx_guards import GuardReference
 from fx_interface.source import LocalSource
 
 
@@ -39,7 +40,8 @@ def check_dropped(frame: Frame, value: Value | None) -> None:
         raise GraphBreak(
             NOT_RECONSTRUCTIBLE, f"an object of {name_of(cls)}, which has a finalizer, is dropped"
         )
-    if weakref.getweakrefcount(real) or value.source in frame.tx.weakly_referenced:
+    known = any(type(one) is not GuardReference for one in weakref.getweakrefs(real))
+    if known or value.source in frame.tx.weakly_referenced:
         raise GraphBreak(
             NOT_RECONSTRUCTIBLE, f"an object of {name_of(cls)}, which is weakly referenced, is dropped"
         )
