@@ -101,3 +101,47 @@ def test_a_schedule_of_rate_and_momentum() -> None:
     found, fast = _training(fxstack.compile)
     torch.testing.assert_close(found, expected)
     assert _versions(fast) <= 4  # the warm-up, the cosine, and the first round's numbers
+
+
+CONVERTED: dict[str, Callable[[Tensor, float], Tensor]] = {
+    "clamp": lambda x, a: x.clamp(min=a),
+    "full": lambda x, a: torch.full((2,), a),
+    "full of half": lambda x, a: torch.full((2,), a, dtype=torch.float16),
+    "full of integers": lambda x, a: torch.full((2,), a, dtype=torch.int32),
+    "full_like": torch.full_like,
+    "new_full": lambda x, a: x.new_full((2,), a),
+    "fill_": lambda x, a: x.clone().fill_(a),
+    "fill_ of integers": lambda x, a: torch.zeros(2, dtype=torch.int8).fill_(a),
+    "masked_fill": lambda x, a: x.masked_fill(x > 0, a),
+    "where": lambda x, a: torch.where(x > 0, x, a),
+    "where of half": lambda x, a: torch.where(x > 0, x.half(), a),
+    "leaky_relu": F.leaky_relu,
+    "threshold": lambda x, a: F.threshold(x, 0.1, a),
+    "hardtanh": lambda x, a: F.hardtanh(x, -a, a),
+    "alpha": lambda x, a: torch.add(x, x, alpha=a),
+    "alpha of half": lambda x, a: torch.sub(x.half(), x.half(), alpha=a),
+    "value": lambda x, a: torch.addcmul(x, x, x, value=a),
+    "lerp": lambda x, a: x.lerp(x + 1, a),
+    "scalar_tensor": lambda x, a: torch.scalar_tensor(a),
+}
+"""Operations that convert their number to a tensor's dtype, and refuse it if it is too large for that."""
+
+
+def _said(function: Callable[..., Any], *args: Any) -> Any:
+    try:
+        return function(*args)
+    except (RuntimeError, ValueError) as error:
+        return type(error).__name__, str(error)
+
+
+@pytest.mark.parametrize("name", CONVERTED)
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_numbers_that_are_too_large_for_a_dtype(name: str, backend: str) -> None:
+    fast = fxstack.compile(CONVERTED[name], backend=backend)
+    x = torch.tensor([1.5, -2.0, 0.0, 3.0])
+    for a in (0.5, 0.75, 2.5, 1e300, 7e4, -1.5, math.inf, -1e39, math.nan, 3e9, 0.25, 100.0):
+        expected, found = _said(CONVERTED[name], x, a), _said(fast, x, a)
+        if isinstance(expected, Tensor):
+            torch.testing.assert_close(found, expected, equal_nan=True)
+        else:
+            assert found == expected

@@ -43,6 +43,57 @@ CHANGES = [
 """
 
 PROGRAMS = {
+    "a list is empty while it is sorted": """
+def program(x):
+    seen, items, more = [], [3, 1, 2], [2, 1]
+    items.sort(key=lambda item: (seen.append(len(items)), -item)[1])
+    def growing(item):
+        more.append(item)
+        return item
+    return x + 1, seen, items, caught(lambda: more.sort(key=growing)), more
+""",
+    "a comparison makes the list shorter that is searched": """
+class Clears:
+    def __init__(self, items):
+        self.items = items
+    def __eq__(self, other):
+        self.items.clear()
+        return False
+def program(x):
+    items = []
+    items += [1, Clears(items), 3]
+    return x + 1, caught(items.index, 3), items
+""",
+    "values that no member of an enumeration has": """
+import enum
+class Level(enum.Enum):
+    LOW, HIGH = 1, 2
+    @classmethod
+    def _missing_(cls, value):
+        LOG.append(value)
+        return cls.LOW if value == 9 else None
+def program(x):
+    LOG.append("begins")
+    return x + 1, Level(2), Level(9), caught(Level, 7), Level(Level.LOW)
+""",
+    "a module that is made inside, under hooks of all modules": """
+def program(x):
+    handle = torch.nn.modules.module.register_module_forward_hook(lambda module, args, out: out * 2)
+    try:
+        return torch.nn.ReLU()(x)
+    finally:
+        handle.remove()
+""",
+    "a number from data in the place of another attribute": """
+class Best:
+    pass
+BEST = Best()
+BEST.value = 0.0
+WATCHED = {"best": BEST}
+def program(x):
+    BEST.value = x.sum().item()
+    return x + 1
+""",
     "a negative number to the power of a tensor": """
 def program(x):
     return (-2.0) ** x, (-3) ** x.long(), (-0.0) ** x, (-2) ** x.sum(), 2 ** x, -(2 ** x)

@@ -200,7 +200,7 @@ def _leaves_as_it_was(entry: tuple[Any, ...]) -> bool:
     match entry:
         case ("attr", ObjectValue(real=real) as owner, name):
             value = owner.attrs.get(name)
-            if not isinstance(value, Const):
+            if not isinstance(value, Const) or value.varies:
                 return False
             held = instance_dict(real)
             return type(held) is dict and name in held and held[name] is value.value

@@ -57,6 +57,8 @@ def _between(items: Sequence[Any], start: Any, stop: Any) -> range:
 def list_index(self: list[Any], wanted: Any, start: int = 0, stop: int = sys.maxsize) -> int:
     """Where ``wanted`` occurs first."""
     for position in _between(self, start, stop):
+        if position >= len(self):  # a comparison has made it shorter
+            break
         item = self[position]
         if item is wanted or item == wanted:
             return position
@@ -85,8 +87,16 @@ def list_remove(self: list[Any], wanted: Any) -> None:
 
 @substitutes(list.sort)
 def list_sort(self: list[Any], *, key: Callable[[Any], Any] | None = None, reverse: bool = False) -> None:
-    """Sort in place."""
-    self[:] = sorted(self, key=key, reverse=reverse)
+    """Sort in place. While code of the program runs the list is empty, and must stay so."""
+    items = self[:]
+    self[:] = []
+    try:
+        items = sorted(items, key=key, reverse=reverse)
+    finally:
+        was_changed = len(self) > 0
+        self[:] = items
+    if was_changed:
+        raise ValueError("list modified during sort")
 
 
 @substitutes(tuple.index)

@@ -69,6 +69,8 @@ def clamp_max(input: Any, max: Any) -> Any:
 
 @form("hardtanh")
 def hardtanh(input: Any, min_val: Any = -1.0, max_val: Any = 1.0) -> Any:
+    if min_val > max_val:
+        raise ValueError("min_val cannot be greater than max_val")
     return torch.clamp(input, _like(min_val, input), _like(max_val, input))
 
 

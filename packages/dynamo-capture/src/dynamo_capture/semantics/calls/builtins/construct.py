@@ -8,12 +8,19 @@ import inspect
 import io
 import sys
 import types
+from collections.abc import Iterable
 from typing import Any
 
 import torch
 
 import fx_guards
-from dynamo_capture.foundation.break_kinds import C_OBJECT_MADE, CLASS_MADE, COMMUNICATION, CONTAINER_CLASS
+from dynamo_capture.foundation.break_kinds import (
+    C_OBJECT_MADE,
+    CLASS_MADE,
+    COMMUNICATION,
+    CONTAINER_CLASS,
+    NOT_IN_PYTHON,
+)
 from dynamo_capture.foundation.class_members import (
     has_member,
     is_immutable,
@@ -47,6 +54,8 @@ def construct(tx: Context, owner: Const, args: list[Value], kwargs: dict[str, Va
     """``cls(*args, **kwargs)`` for a class without a handler of its own."""
     cls: type = owner.value
     meta_call = tx.attributes.in_class(type(cls), "__call__")
+    if isinstance(cls, enum.EnumMeta):
+        _check_member(tx, cls, args)
     if isinstance(cls, enum.EnumMeta) or tx.calls.is_pure(cls) or _is_library_property(cls):
         return tx.calls.call_folded(cls, args, kwargs)
     if isinstance(meta_call, types.FunctionType):
@@ -54,6 +63,17 @@ def construct(tx: Context, owner: Const, args: list[Value], kwargs: dict[str, Va
     if isinstance(meta_call, type):  # as that of TypedDict, whose classes make plain dicts
         return tx.known(meta_call).call(tx, args, kwargs)
     return construct_plainly(tx, owner, args, kwargs)
+
+
+def _check_member(tx: Context, cls: enum.EnumMeta, args: list[Value]) -> None:
+    """A value that no member has is for ``_missing_``, which Python calls if the program has defined it."""
+    missing = tx.attributes.in_class(cls, "_missing_")
+    if not args or getattr(getattr(missing, "__func__", missing), "__module__", None) == enum.__name__:
+        return
+    asked = tx.calls.python_object(args[0])
+    members: Iterable[Any] = cls.__members__.values()
+    if not any(asked is member or asked == member.value for member in members):
+        raise GraphBreak(NOT_IN_PYTHON, f"_missing_ of {cls.__name__} is called")
 
 
 def _is_library_property(cls: type) -> bool:

@@ -89,7 +89,8 @@ def _runs_hooks_always(tx: Context, frame: Frame) -> bool:
         return False
     from torch.nn.modules.module import _global_forward_hooks_always_called
 
-    return bool(module.real._forward_hooks_always_called or _global_forward_hooks_always_called)
+    own = module.get_attr(tx, "_forward_hooks_always_called")
+    return tx.truth(own) or bool(_global_forward_hooks_always_called)
 
 
 def _declare_states() -> None:

@@ -141,11 +141,46 @@ def _by_form(tx: Context, name: str, args: list[Value], kwargs: dict[str, Value]
     wide = _fits(found, tensors)
     if wide is None:
         return None
+    if not _are_in_range(name, tensors, args, kwargs, wide):
+        return None
     given = [_cast(tx, arg, torch.float32) if wide and isinstance(arg, TensorValue) else arg for arg in args]
     made = tx.inliner.call_function(Const(found.function), given, kwargs)
     if writes:
         return args[0].call_method(tx, "copy_", [made], {})
     return _cast(tx, made, tensors[0].meta.spec.dtype) if wide and isinstance(made, TensorValue) else made
+
+
+def _are_in_range(
+    name: str, tensors: list[TensorValue], args: list[Value], kwargs: dict[str, Value], wide: bool
+) -> bool:
+    """Whether torch converts the numbers to the tensors' dtype, on which the trace depends then. Numbers that may be
+    too large for it are fixed, so that torch is shown them."""
+    if name == "truediv":  # computed in a wider dtype
+        return True
+    named = kwargs.get("dtype")
+    dtypes = [tensor.meta.spec.dtype for tensor in tensors]
+    of_numbers = [dtype for dtype in dtypes if dtype is not torch.bool]
+    dtype = torch.float32 if wide else (*of_numbers, *dtypes, torch.get_default_dtype())[0]
+    if named is not None and not is_none(named):
+        dtype = named.as_constant()
+    numbers = [
+        value
+        for value in (*args, *kwargs.values())
+        if isinstance(value, RuntimeFloat) and value.is_open and value.formula is not None
+    ]
+    outside = [value for value in numbers if not _is_in_range(value, dtype)]
+    for value in outside:
+        if value.can_be_fixed:
+            value.fix()
+    return not any(not value.is_open for value in outside)
+
+
+def _is_in_range(value: RuntimeFloat, dtype: torch.dtype) -> bool:
+    if dtype is torch.float64 or dtype is torch.complex128 or dtype is torch.bool:
+        return True
+    is_float = dtype.is_floating_point or dtype.is_complex
+    limits: Any = torch.finfo(dtype) if is_float else torch.iinfo(dtype)
+    return value.compare("<=", limits.max) and value.compare(">=", limits.min)
 
 
 def _fits(found: Form, tensors: list[TensorValue]) -> bool | None:
