@@ -11,6 +11,7 @@
 
 extern "C" {
 #include "../../csrc/core/blake3.h"
+#include "../../csrc/core/target.h"
 }
 
 namespace fxa {
@@ -154,7 +155,7 @@ std::vector<Entry> directory(std::string_view bytes) {
 
 std::string digest_of(const char *data, size_t size) {
     uint8_t made[FXA_DIGEST_BYTES];
-    if (!fxa_blake3(data, size, made)) throw Refused("FXA102", "out of memory");
+    if (!fxa_blake3(*fxa_cpu_levels(), data, size, made)) throw Refused("FXA102", "out of memory");
     std::string text;
     for (uint8_t byte : made) {
         text += "0123456789abcdef"[byte >> 4];

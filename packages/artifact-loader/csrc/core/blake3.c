@@ -1,20 +1,12 @@
-/* A content is cut into chunks of 1024 bytes, which are hashed each by itself, and are the leaves of a binary tree. Sixteen chunks
-or sixteen inner nodes are computed side by side, a lane of a vector each. */
+/* A content is cut into chunks of 1024 bytes, which are hashed each by itself, and are the leaves of a binary tree. Sixteen, eight
+or four chunks or inner nodes are computed side by side, a lane of a vector each: as many as keep a node's state in registers. */
 #include "blake3.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { CHUNK = 1024, BLOCK = 64, LANES = 16, WORDS = 8, ROUNDS = 7 };
+enum { CHUNK = 1024, BLOCK = 64, MOST_LANES = 16, WORDS = 8, ROUNDS = 7 };
 enum { CHUNK_START = 1, CHUNK_END = 2, PARENT = 4, ROOT = 8 };
-
-typedef uint32_t Lanes __attribute__((vector_size(4 * LANES)));
-
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
-#define FOR_EACH_LEVEL __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default"), flatten))
-#else
-#define FOR_EACH_LEVEL
-#endif
 
 static const uint32_t IV[WORDS] = {
     0x6A09E667, 0xBB67AE85, 0x3C6EF372, 0xA54FF53A, 0x510E527F, 0x9B05688C, 0x1F83D9AB, 0x5BE0CD19,
@@ -81,66 +73,51 @@ static void hash_parent(const uint32_t *children, uint32_t root, uint32_t chain[
     compress(chain, block, 0, BLOCK, PARENT | root);
 }
 
-/* ---- sixteen side by side ---- */
+/* ---- several side by side ---- */
 
-/* Words of sixteen blocks, `stride` bytes apart, by word: rows and columns are swapped in blocks of 8, 4, 2 and 1. */
-#define SWAP(d)                                                                                 \
-    _Pragma("GCC unroll 16") for (int i = 0; i < LANES; i++) {                                  \
-        if (i & (d)) continue;                                                                  \
-        Lanes first = m[i], second = m[i + (d)];                                                \
-        m[i] = __builtin_shuffle(first, second, low_##d);                                       \
-        m[i + (d)] = __builtin_shuffle(first, second, high_##d);                                \
-    }
-#define LOW(l, d) ((l) & (d) ? LANES + (l) - (d) : (l))
-#define HIGH(l, d) ((l) & (d) ? LANES + (l) : (l) + (d))
-#define ALL(F, d)                                                                                                         \
-    {                                                                                                                     \
-        F(0, d), F(1, d), F(2, d), F(3, d), F(4, d), F(5, d), F(6, d), F(7, d), F(8, d), F(9, d), F(10, d), F(11, d),     \
-            F(12, d), F(13, d), F(14, d), F(15, d)                                                                        \
-    }
-static const Lanes low_1 = ALL(LOW, 1), low_2 = ALL(LOW, 2), low_4 = ALL(LOW, 4), low_8 = ALL(LOW, 8);
-static const Lanes high_1 = ALL(HIGH, 1), high_2 = ALL(HIGH, 2), high_4 = ALL(HIGH, 4), high_8 = ALL(HIGH, 8);
+#define JOIN_(a, b) a##b
+#define JOIN(a, b) JOIN_(a, b)
+#define UNROLL _Pragma("GCC unroll 16")
 
-/* Sixteen nodes of `blocks` blocks each, which begin `stride` bytes apart; `chains` gets eight words of each. Counters are `first`,
-`first + step`, ... */
-FOR_EACH_LEVEL static void hash_sixteen(const uint8_t *content, size_t stride, int blocks, uint64_t first, uint32_t step,
-                                        uint32_t flags, uint32_t begins, uint32_t ends, uint32_t *chains) {
-    Lanes chain[WORDS], m[LANES], v[16] = {{0}}, low, high;
-    for (int l = 0; l < LANES; l++) {
-        low[l] = (uint32_t)(first + (uint64_t)step * l);
-        high[l] = (uint32_t)((first + (uint64_t)step * l) >> 32);
-    }
-    for (int i = 0; i < WORDS; i++) chain[i] = (Lanes){0} + IV[i];
-    for (int b = 0; b < blocks; b++) {
-        for (int l = 0; l < LANES; l++) memcpy(&m[l], content + l * stride + b * BLOCK, BLOCK);
-        SWAP(8)
-        SWAP(4)
-        SWAP(2)
-        SWAP(1)
-        memcpy(v, chain, sizeof(chain));
-        for (int i = 0; i < 4; i++) v[8 + i] = (Lanes){0} + IV[i];
-        v[12] = low;
-        v[13] = high;
-        v[14] = (Lanes){0} + (uint32_t)BLOCK;
-        v[15] = (Lanes){0} + (flags | (b == 0 ? begins : 0) | (b == blocks - 1 ? ends : 0));
-#pragma GCC unroll 7
-        for (int r = 0; r < ROUNDS; r++) ROUND(SCHEDULE[r]);
-        for (int i = 0; i < WORDS; i++) chain[i] = v[i] ^ v[i + 8];
-    }
-    for (int l = 0; l < LANES; l++) {
-        for (int i = 0; i < WORDS; i++) chains[l * WORDS + i] = chain[i][l];
-    }
+#define LANES 4
+#define SIDE_BY_SIDE hash_four
+#define FOR_LEVEL
+#include "blake3_lanes.h"
+#if defined(__x86_64__)
+#define LANES 8
+#define SIDE_BY_SIDE hash_eight
+#define FOR_LEVEL __attribute__((target("arch=x86-64-v3")))
+#include "blake3_lanes.h"
+#define LANES 16
+#define SIDE_BY_SIDE hash_sixteen
+#define FOR_LEVEL __attribute__((target("arch=x86-64-v4")))
+#include "blake3_lanes.h"
+#endif
+
+typedef struct {
+    size_t lanes;
+    void (*hash)(const uint8_t *content, size_t stride, int blocks, uint64_t first, uint32_t step, uint32_t flags, uint32_t begins,
+                 uint32_t ends, uint32_t *chains);
+} Width;
+
+static Width width_of(const char *level) {
+#if defined(__x86_64__)
+    if (level && !strcmp(level, "x86-64-v4")) return (Width){16, hash_sixteen};
+    if (level && !strcmp(level, "x86-64-v3")) return (Width){8, hash_eight};
+#endif
+    (void)level;
+    return (Width){4, hash_four};
 }
 
 /* ---- the tree ---- */
 
 /* Nodes of one level become those of the next, in place; one without a partner goes up as it is. */
-static size_t level_up(uint32_t *chains, size_t count) {
+static size_t level_up(Width width, uint32_t *chains, size_t count) {
     size_t pairs = count / 2, done = 0;
-    for (; done + LANES <= pairs; done += LANES) {
-        uint32_t made[LANES * WORDS];
-        hash_sixteen((const uint8_t *)(chains + done * 2 * WORDS), BLOCK, 1, 0, 0, PARENT, 0, 0, made);
-        memcpy(chains + done * WORDS, made, sizeof(made));
+    for (; done + width.lanes <= pairs; done += width.lanes) {
+        uint32_t made[MOST_LANES * WORDS];
+        width.hash((const uint8_t *)(chains + done * 2 * WORDS), BLOCK, 1, 0, 0, PARENT, 0, 0, made);
+        memcpy(chains + done * WORDS, made, width.lanes * 4 * WORDS);
     }
     for (; done < pairs; done++) {
         uint32_t made[WORDS];
@@ -151,26 +128,33 @@ static size_t level_up(uint32_t *chains, size_t count) {
     return pairs + count % 2;
 }
 
-bool fxa_blake3(const void *content, size_t size, uint8_t digest[FXA_DIGEST_BYTES]) {
-    const uint8_t *bytes = content;
+/* The chaining values of all chunks. */
+static void hash_chunks(Width width, const uint8_t *content, size_t size, uint32_t *chains) {
+    size_t full = size / CHUNK, done = 0;
+    while (full >= width.lanes && done < full) {
+        if (full - done < width.lanes) done = full - width.lanes; /* some once more: sooner than those left one by one */
+        width.hash(content + done * CHUNK, CHUNK, CHUNK / BLOCK, done, 1, 0, CHUNK_START, CHUNK_END, chains + done * WORDS);
+        done += width.lanes;
+    }
+    for (; done * CHUNK < size; done++) {
+        size_t left = size - done * CHUNK;
+        hash_chunk(content + done * CHUNK, left < CHUNK ? left : CHUNK, done, 0, chains + done * WORDS);
+    }
+}
+
+bool fxa_blake3(const char *level, const void *content, size_t size, uint8_t digest[FXA_DIGEST_BYTES]) {
     uint32_t root[WORDS];
-    size_t whole = size ? (size - 1) / CHUNK : 0, done = 0; /* the last chunk may be a part of one */
-    if (!whole) {
-        hash_chunk(bytes, size, 0, ROOT, root);
+    if (size <= CHUNK) {
+        hash_chunk(content, size, 0, ROOT, root);
         memcpy(digest, root, FXA_DIGEST_BYTES);
         return true;
     }
-    uint32_t *chains = malloc((whole + 1) * sizeof(root));
+    Width width = width_of(level);
+    size_t count = (size + CHUNK - 1) / CHUNK;
+    uint32_t *chains = malloc(count * sizeof(root));
     if (!chains) return false;
-    for (; done + LANES <= whole; done += LANES) {
-        hash_sixteen(bytes + done * CHUNK, CHUNK, CHUNK / BLOCK, done, 1, 0, CHUNK_START, CHUNK_END, chains + done * WORDS);
-    }
-    for (; done <= whole; done++) {
-        size_t left = size - done * CHUNK;
-        hash_chunk(bytes + done * CHUNK, left < CHUNK ? left : CHUNK, done, 0, chains + done * WORDS);
-    }
-    size_t count = whole + 1;
-    while (count > 2) count = level_up(chains, count);
+    hash_chunks(width, content, size, chains);
+    while (count > 2) count = level_up(width, chains, count);
     hash_parent(chains, ROOT, root);
     free(chains);
     memcpy(digest, root, FXA_DIGEST_BYTES);

@@ -8,7 +8,7 @@
 
 enum { FXA_DIGEST_BYTES = 32 };
 
-/* False without memory for one word in 32 bytes of the content. */
-bool fxa_blake3(const void *content, size_t size, uint8_t digest[FXA_DIGEST_BYTES]);
+/* As a processor of `level` (target.h; NULL: any) computes it fastest. False without memory for one word in 32 bytes of the content. */
+bool fxa_blake3(const char *level, const void *content, size_t size, uint8_t digest[FXA_DIGEST_BYTES]);
 
 #endif

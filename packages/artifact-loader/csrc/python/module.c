@@ -350,15 +350,22 @@ static PyObject *cpu_levels(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unu
     return made;
 }
 
-static PyObject *digest(PyObject *Py_UNUSED(module), PyObject *content) {
+static PyObject *digest(PyObject *Py_UNUSED(module), PyObject *args) {
     static const char DIGITS[] = "0123456789abcdef";
     Py_buffer buffer;
+    const char *level = NULL, *const *levels = fxa_cpu_levels();
     uint8_t made[FXA_DIGEST_BYTES];
     char text[2 * FXA_DIGEST_BYTES];
     bool good;
-    if (PyObject_GetBuffer(content, &buffer, PyBUF_SIMPLE) < 0) return NULL;
+    if (!PyArg_ParseTuple(args, "y*|s", &buffer, &level)) return NULL;
+    while (level && *levels && strcmp(*levels, level)) levels++;
+    if (level && !*levels) {
+        PyBuffer_Release(&buffer);
+        PyErr_Format(PyExc_ValueError, "this processor does not run %s", level);
+        return NULL;
+    }
     Py_BEGIN_ALLOW_THREADS
-    good = fxa_blake3(buffer.buf, buffer.len, made);
+    good = fxa_blake3(*levels, buffer.buf, buffer.len, made);
     Py_END_ALLOW_THREADS
     PyBuffer_Release(&buffer);
     if (!good) return PyErr_NoMemory();
@@ -370,7 +377,8 @@ static PyObject *digest(PyObject *Py_UNUSED(module), PyObject *content) {
 }
 
 static PyMethodDef methods[] = {
-    {"digest", digest, METH_O, "The BLAKE3 of a content, in 64 hexadecimal digits."},
+    {"digest", digest, METH_VARARGS,
+     "digest(content, level): its BLAKE3, in 64 hexadecimal digits, as a processor of this or its own level computes it."},
     {"bind", bind, METH_VARARGS,
      "bind(tensor_type, parameter_type, artifact_error, contract_error): find torch's functions, and learn what to raise."},
     {"cpu_levels", cpu_levels, METH_NOARGS, "The names of the targets that this processor can run, the best first."},

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import concurrent.futures
+import os
+
 import pytest
 
 from fxstack_artifact import _native
@@ -26,11 +29,25 @@ KNOWN = {
 }
 
 
+@pytest.mark.parametrize("level", _native.cpu_levels())
 @pytest.mark.parametrize("size", KNOWN)
-def test_known_digests(size: int) -> None:
+def test_known_digests(size: int, level: str) -> None:
     content = bytes(i % 251 for i in range(251)) * (size // 251 + 1)
-    assert _native.digest(content[:size]) == KNOWN[size]
-    assert _native.digest(memoryview(b"x" + content)[1 : size + 1]) == KNOWN[size]
+    assert _native.digest(content[:size], level) == KNOWN[size]
+    assert _native.digest(memoryview(b"x" + content)[1 : size + 1], level) == KNOWN[size]
+
+
+def test_every_number_of_chunks() -> None:
+    """Widths divide them in different ways: one result for all."""
+    content = bytes(i * 7 % 251 for i in range(40 << 10))
+    for size in range(1 << 10, len(content), 509):
+        found = {_native.digest(content[:size], level) for level in _native.cpu_levels()}
+        assert found == {_native.digest(content[:size])}, size
+
+
+def test_a_level_that_this_processor_lacks() -> None:
+    with pytest.raises(ValueError, match="does not run armv99"):
+        _native.digest(b"", "armv99")
 
 
 def test_pieces() -> None:
@@ -41,3 +58,17 @@ def test_pieces() -> None:
     assert fits(content, found)
     assert not fits(content[:-1] + b"\1", found)
     assert digests(b"") == [KNOWN[0]]
+
+
+def test_one_processor_needs_no_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What counts is where the process may run, not what the machine has."""
+
+    def refuse(**_: object) -> None:
+        raise AssertionError("threads were started")
+
+    monkeypatch.setattr(concurrent.futures, "ThreadPoolExecutor", refuse)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0})
+    assert len(digests(bytes(5 * PIECE))) == 5
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0, 1})
+    with pytest.raises(AssertionError, match="threads were started"):
+        digests(bytes(5 * PIECE))

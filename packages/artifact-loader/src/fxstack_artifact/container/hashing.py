@@ -20,13 +20,18 @@ def digest(data: bytes | memoryview) -> str:
 def digests(data: bytes | memoryview) -> list[str]:
     """Those of all pieces; an empty content has one piece."""
     pieces = [data[start : start + PIECE] for start in range(0, max(len(data), 1), PIECE)]
-    count = min(len(pieces), os.cpu_count() or 1)
+    count = min(len(pieces), _processors())
     if len(data) < _WORTH_THREADS or count < 2:
         return list(map(digest, pieces))
     from concurrent.futures import ThreadPoolExecutor  # which small files do not need
 
     with ThreadPoolExecutor(max_workers=count) as pool:
         return list(pool.map(digest, pieces))
+
+
+def _processors() -> int:
+    """Those that this process may run on."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def fits(data: bytes | memoryview, stated: Sequence[str]) -> bool:
