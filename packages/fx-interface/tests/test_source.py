@@ -14,6 +14,7 @@ from fx_interface.source import (
     ClosureSource,
     DictKeySource,
     GlobalSource,
+    HandedOn,
     ImportedModuleSource,
     InstanceDictSource,
     ItemSource,
@@ -81,3 +82,16 @@ def test_sources_are_values() -> None:
 def test_raises_what_the_read_raises(source: Source, error: type[Exception]) -> None:
     with pytest.raises(error):
         source.fetch(SCOPE)
+
+
+def test_arguments_that_are_handed_on_have_the_names_of_their_function() -> None:
+    handed_on = HandedOn(("x", "args"), "rest", frozenset({"args", "kwargs", "self"}))
+    args, kwargs = LocalSource("args", handed_on), LocalSource("kwargs", handed_on)
+    found = [str(ItemSource(args, i)) for i in range(4)]
+    assert found == ["x", "args[1]", "rest[0]", "rest[1]"]  # the second one's name is that of the tuple
+    assert str(SizeSource(ItemSource(kwargs, "mask"), 0)) == "mask.size(0)"
+    assert str(ItemSource(kwargs, "not a name")) == "kwargs['not a name']"
+    assert str(ItemSource(kwargs, "self")) == "kwargs['self']"
+    assert str(ItemSource(LocalSource("args", HandedOn(("x",))), 1)) == "args[1]"
+    assert str(ItemSource(LocalSource("args", HandedOn(("x",))), -1)) == "args[-1]"
+    assert ItemSource(args, 0) == ItemSource(LocalSource("args"), 0)  # a name is no part of what is read

@@ -195,3 +195,9 @@ def test_several_graphs_and_written_buffers(broken: Any) -> None:
     assert found.operator is not None
     assert found.operator.endswith("tanh")
     assert int(model[1].num_batches_tracked) == 0
+
+
+def test_the_function_and_its_arguments_in_one_call() -> None:
+    assert str(fxstack.verify(torch.sin, torch.ones(3), backend="eager")) == "as good as eager, in 1 graph"
+    with pytest.raises(TypeError, match="None is no function"):
+        fxstack.verify(None)  # type: ignore[call-overload]

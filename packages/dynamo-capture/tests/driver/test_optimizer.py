@@ -207,3 +207,44 @@ def test_errors_are_runtime_errors() -> None:
 
     with pytest.raises(RuntimeError, match="CAP"):
         optimize("eager", fullgraph=True)(breaks)(torch.ones(2))
+
+
+class _Called(torch.nn.Module):
+    def forward(self, tokens: Any, scale: float = 1.0, *more: Any, mask: Any = None) -> Any:
+        for part in more:
+            tokens = tokens + part
+        return tokens * scale if mask is None else tokens * mask
+
+
+class _Callable:
+    def __call__(self, tokens: Any, *more: Any, mask: Any = None) -> Any:
+        return tokens * more[0] if mask is None else tokens * mask
+
+
+@pytest.mark.parametrize("called", [_Called(), _Callable()])
+def test_arguments_of_objects_have_the_names_of_their_parameters(called: Any) -> None:
+    seen: list[list[str]] = []
+
+    def backend(graph: Any, inputs: Any) -> Any:
+        seen.append([node.name for node in graph.graph.find_nodes(op="placeholder")])
+        return graph.forward
+
+    optimizer = optimize(backend, dynamic=False)
+    run = optimizer(called)
+    run(torch.ones(3), 2.0, torch.ones(3), mask=torch.ones(3))
+    run(torch.ones(4), 2.0, torch.ones(4), mask=torch.ones(4))
+    assert {"tokens", "mask"} <= {*seen[0]} <= {"tokens", "mask", "more_0"}
+    told = str(dynamo_capture.explain_recompiles(run))
+    assert ": mask: expected sizes [3], got [4]" in told
+    assert "dynamo_capture" not in told  # no line of ours
+
+
+def test_hooks_see_what_was_passed_and_no_defaults() -> None:
+    """Names are for readers: arguments go on as they came."""
+    module = _Called()
+    seen: list[Any] = []
+    module.register_forward_pre_hook(
+        lambda _, args, kwargs: seen.append((len(args), sorted(kwargs))), with_kwargs=True
+    )
+    optimize(lambda graph, inputs: graph.forward)(module)(torch.ones(3), mask=torch.ones(3))
+    assert seen == [(1, ["mask"])]

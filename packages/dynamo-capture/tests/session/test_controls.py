@@ -1,6 +1,7 @@
 """What a user says about capture: where not to capture, what to take as one operation, and when not to compile."""
 
 import threading
+from typing import Any
 
 import pytest
 import torch
@@ -437,3 +438,14 @@ def test_reset_compiles_again():
     dynamo_capture.reset()
     fast(X)
     assert len(graphs) == 2
+
+
+@pytest.mark.parametrize("mark", [dynamo_capture.mark_dynamic, dynamo_capture.mark_static])
+def test_only_dimensions_of_tensors_are_marked(mark: Any) -> None:
+    x = torch.ones(2, 3)
+    for d in (2, -3):
+        with pytest.raises(IndexError, match=f"the tensor has 2 dimensions, and none is {d}"):
+            mark(x, d)
+    with pytest.raises(TypeError, match="not of a Linear"):
+        mark(torch.nn.Linear(2, 2), 0)
+    assert mark(x, -1) is x

@@ -58,15 +58,41 @@ class Source:
         """The path as Python text."""
         raise NotImplementedError
 
+    def item_expression(self, key: Any) -> str:
+        """That of what is found here under ``key``."""
+        return f"{self.expression}[{_key_text(key)}]"
+
     def __str__(self) -> str:
         return self.expression
 
 
 @dataclass(frozen=True, slots=True)
+class HandedOn:
+    """What users call the content of ``*args`` and ``**kwargs`` that a frame only hands on to their function:
+    ``parameters`` are the names of those that are passed by position, ``rest`` of those behind them, which the function
+    takes as a tuple, and ``taken`` names that mean something else here."""
+
+    parameters: tuple[str, ...] = ()
+    rest: str | None = None
+    taken: frozenset[str] = frozenset()
+
+    def name_of(self, key: Any) -> str | None:
+        """The text of an argument, by its position or keyword; None where there is none that is clear."""
+        if type(key) is int and self.rest is not None and key >= len(self.parameters):
+            return None if self.rest in self.taken else f"{self.rest}[{key - len(self.parameters)}]"
+        name = key
+        if type(key) is int:
+            name = self.parameters[key] if 0 <= key < len(self.parameters) else None
+        return name if type(name) is str and name.isidentifier() and name not in self.taken else None
+
+
+@dataclass(frozen=True, slots=True)
 class LocalSource(Source):
-    """An argument of the compiled frame (``*args`` and ``**kwargs`` included, as tuple and dict)."""
+    """An argument of the compiled frame (``*args`` and ``**kwargs`` included, as tuple and dict, in ``handed_on`` with
+    the names that users know what is in them by)."""
 
     name: str
+    handed_on: HandedOn | None = field(default=None, compare=False)
 
     def step(self, value: Any) -> Any:
         return value.locals[self.name]
@@ -74,6 +100,10 @@ class LocalSource(Source):
     @property
     def expression(self) -> str:
         return self.name
+
+    def item_expression(self, key: Any) -> str:
+        name = None if self.handed_on is None else self.handed_on.name_of(key)
+        return Source.item_expression(self, key) if name is None else name
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +216,7 @@ class ItemSource(DerivedSource):
 
     @property
     def expression(self) -> str:
-        return f"{self.parent.expression}[{_key_text(self.key)}]"
+        return self.parent.item_expression(self.key)
 
 
 def _reads_as_dict(kind: type) -> bool:

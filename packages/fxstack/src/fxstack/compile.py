@@ -233,3 +233,11 @@ def original(function: Any) -> Any:
     if isinstance(function, nn.Module):
         return dynamo_capture.original_of(function)
     return getattr(function, "__fxstack_original__", function)
+
+
+def original_callable(function: Any) -> Callable[..., Any]:
+    """The same of what is to be called. TypeError for what cannot be."""
+    plain = original(function)
+    if not callable(plain):
+        raise TypeError(f"{function!r} is no function, module or other callable: there is nothing to run")
+    return plain  # type: ignore[no-any-return]

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 from torch import Tensor, nn
 from torch.fx import GraphModule
@@ -16,7 +16,7 @@ import dynamo_capture
 from fx_interface import Backend, CompiledGraph
 from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fxstack.backends import resolve
-from fxstack.compile import original
+from fxstack.compile import original_callable
 from fxstack.options import Options
 from fxstack.verification.bisect import Case, find_culprit
 from fxstack.verification.report import Verification
@@ -50,14 +50,42 @@ class _Watched:
         return call
 
 
+@overload
 def verify(
     function: Callable[..., Any],
+    /,
     *,
+    backend: str | Backend | Callable[..., Any] = ...,
+    dynamic: bool | None = ...,
+    options: Options | Mapping[str, Any] | None = ...,
+    repro: str | Path | None = ...,
+) -> Callable[..., Verification]: ...
+
+
+@overload
+def verify(
+    function: Callable[..., Any],
+    first: Any,
+    /,
+    *args: Any,
+    backend: str | Backend | Callable[..., Any] = ...,
+    dynamic: bool | None = ...,
+    options: Options | Mapping[str, Any] | None = ...,
+    repro: str | Path | None = ...,
+    **kwargs: Any,
+) -> Verification: ...
+
+
+def verify(
+    function: Callable[..., Any],
+    /,
+    *args: Any,
     backend: str | Backend | Callable[..., Any] = "inductor",
     dynamic: bool | None = None,
     options: Options | Mapping[str, Any] | None = None,
     repro: str | Path | None = None,
-) -> Callable[..., Verification]:
+    **kwargs: Any,
+) -> Callable[..., Verification] | Verification:
     """A callable that runs ``function`` three times on its arguments (eager, in float64, compiled) and compares.
 
     Results and the gradients of arguments, parameters and tensors that the function's closure holds may be as far from
@@ -66,8 +94,10 @@ def verify(
     to fail, is written to ``repro``, if given.
 
     The arguments, the module's parameters and buffers, and the random state are afterwards what they were.
+    ``verify(model, x)`` is ``verify(model)(x)``, for arguments that have no name of the above. TypeError for what
+    cannot be called.
     """
-    plain = original(function)
+    plain = original_callable(function)
     compiler = resolve(backend, replace(Options.make(options), check=False))
 
     def run(*args: Any, **kwargs: Any) -> Verification:
@@ -87,7 +117,7 @@ def verify(
             )
             return made if made.ok else _blamed(made, watched, backend, repro)
 
-    return run
+    return run(*args, **kwargs) if args or kwargs else run
 
 
 def _blamed(

@@ -141,3 +141,32 @@ def test_what_the_model_raises_passes() -> None:
 
     with pytest.raises(KeyError, match="mine"):
         fxstack.export(f, (X,))
+
+
+def test_arguments_must_fit_the_signature() -> None:
+    error = refused("FXS502", lambda x, y: x + y, X)
+    assert "missing a required argument: 'y'" in str(error)
+
+
+def test_what_torch_export_has_for_sizes() -> None:
+    def f(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return x + y
+
+    theirs = torch.export.Dim
+    args = (torch.ones(4, 5, 1), torch.ones(4, 5, 1))
+    described = {0: theirs("n", min=0, max=8), 1: theirs.DYNAMIC(max=9), 2: theirs.AUTO}
+    found = fxstack.export(f, args, dynamic_shapes={"x": described, "y": {**described, 2: theirs.STATIC}})
+    assert found.varying[0, 0] == found.varying[1, 0] == fxstack.Dim("n", max=8)
+    assert found.varying[0, 1] == fxstack.Dim("x_1", max=9)
+    assert found.varying.keys() == {(0, 0), (0, 1), (1, 0), (1, 1)}
+    error = refused("FXS507", f, *args, dynamic_shapes={"x": {0: 2 * theirs("n")}})
+    assert "use a name, a fxstack.Dim or None" in str(error)
+
+
+def test_a_size_that_is_described_by_none_is_fixed() -> None:
+    assert fxstack.export(lambda x: x + 1, (X,), dynamic_shapes={"x": {0: None}}).varying == {}
+
+
+def test_bounds_of_a_dim_leave_a_size() -> None:
+    with pytest.raises(ExportError, match="n is at least 5 and at most 3"):
+        fxstack.Dim("n", min=5, max=3)

@@ -90,3 +90,34 @@ def test_what_cannot_be_compiled_or_is_no_artifact_is_refused_with_a_reason(
     assert not output.exists()
     assert main(["inspect", str(program)]) == 1
     assert "FXA101" in capsys.readouterr().err
+
+
+def test_what_a_program_raises_is_shown_from_its_own_lines_on(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "program.py"
+    file.write_text(
+        "def make():\n    def fails(x):\n        raise KeyError('mine')\n    return fails, (1,)\n"
+    )
+    for command in (["compile", str(file)], ["bench", str(file), "--seconds", "0"]):
+        assert main([*command, "--json"]) == 1
+        said = capsys.readouterr()
+        told, lines = json.loads(said.out)["error"], said.err[said.err.index("Traceback") :].splitlines()
+        assert told == {"code": None, "message": f"{file} raises KeyError: 'mine'"}
+        assert lines[1] == f'  File "{file}", line 3, in fails'
+        assert lines[-1] == "KeyError: 'mine'"
+        assert "fxstack/cli" not in said.err
+    file.write_text("raise ValueError('at import')\n")
+    assert main(["compile", str(file)]) == 1
+    assert "fxstack/cli" not in capsys.readouterr().err
+
+
+def test_what_is_refused_is_a_document_too(program: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compile", str(program), "--make", "broken", "--json"]) == 1
+    found = json.loads(capsys.readouterr().out.splitlines()[-1])["error"]  # behind what the program prints
+    assert found["code"] == "FXS501"
+    assert "print() writes to the terminal" in found["message"]
+    assert main(["inspect", str(program.with_name("none")), "--json"]) == 2
+    assert "does not exist" in json.loads(capsys.readouterr().out)["error"]["message"]
+    assert main(["inspect", str(program)]) == 1
+    assert capsys.readouterr().out == ""

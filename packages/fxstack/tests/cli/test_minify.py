@@ -47,3 +47,12 @@ def test_a_program_and_the_backend_beside_it(file: Path, capsys: pytest.CaptureF
 def test_a_right_program_has_nothing_to_minify(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["minify", str(file), "--backend", "eager"]) == 1
     assert "FXS601" in capsys.readouterr().err
+
+
+def test_a_script_that_fails_in_eager_is_told_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "script.py"
+    file.write_text("raise ValueError('mine')\n")
+    assert main(["minify", str(file), "--json"]) == 1
+    found = json.loads(capsys.readouterr().out)["error"]
+    assert found["code"] == "FXS601"
+    assert "it fails without compilation already (invalid: ValueError" in found["message"]

@@ -231,3 +231,19 @@ def test_names_of_files_are_bytes(tmp_path: Path) -> None:
         assert done.returncode == 0, done.stderr
         assert b"defect" not in done.stderr
     assert "fxstack-report" in str(next(folder.glob("*.html")))
+
+
+def test_a_module_that_is_not_there_is_told_as_by_python(tmp_path: Path) -> None:
+    (tmp_path / "package").mkdir()
+    (tmp_path / "package" / "__init__.py").write_text("")
+    (tmp_path / "needs.py").write_text("import not_there\n")
+    for module in ("not_there", "package", "package.not_there", "not_there.part"):
+        plain = subprocess.run(
+            [sys.executable, "-m", module], capture_output=True, text=True, cwd=tmp_path, check=False
+        )
+        run = _fxstack("run", "--quiet", "-m", module, cwd=tmp_path)
+        assert run.returncode == plain.returncode == 1
+        assert run.stderr.splitlines()[0].startswith(plain.stderr.strip().partition(" (")[0]), module
+    run = _fxstack("run", "--quiet", "-m", "needs", cwd=tmp_path)
+    assert "import not_there" in run.stderr
+    assert "ModuleNotFoundError" in run.stderr

@@ -59,7 +59,7 @@ def capture(
     tx.guards.add(forward_level_guard())
     with span("trace", code=view.code), _modes_restored(tx):
         frame = RootFrame(
-            tx, prepared, tx.inliner.root_scope(view.globals, view.builtins), _variables(tx, view)
+            tx, prepared, tx.inliner.root_scope(view.globals, view.builtins), _variables(tx, view, session)
         )
         frames: list[Frame] = [frame]
         done = None
@@ -170,9 +170,12 @@ def _modes_restored(tx: Trace) -> Iterator[None]:
                 tx.tensors.modes.devices()
 
 
-def _variables(tx: Trace, view: FrameView) -> dict[str, Value]:
+def _variables(tx: Trace, view: FrameView, session: Session) -> dict[str, Value]:
     """A frame's variables at its entry: arguments and free variables, unread."""
-    variables: dict[str, Value] = {name: Lazy(real, LocalSource(name)) for name, real in view.locals.items()}
+    handed_on = session.handed_on.get(id(view.code))
+    variables: dict[str, Value] = {
+        name: Lazy(real, LocalSource(name, handed_on)) for name, real in view.locals.items()
+    }
     for name, cell in zip(view.code.co_freevars, view.closure, strict=True):
         content: Value | None = None
         with contextlib.suppress(ValueError):

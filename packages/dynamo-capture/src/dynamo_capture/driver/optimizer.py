@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import copy
 import functools
+import inspect
 import logging
 import os
 import weakref
 from collections.abc import Callable
-from types import FunctionType, MethodType
+from types import CodeType, FunctionType, MethodType
 from typing import Any, Literal
 from weakref import WeakKeyDictionary
 
@@ -18,7 +19,7 @@ from torch import nn
 from dynamo_capture import _eval_frame
 from dynamo_capture.driver.compile_frame import FrameCompiler
 from dynamo_capture.driver.compiled_module import compile_module
-from dynamo_capture.driver.profiled_ranges import name_range, shown_function
+from dynamo_capture.driver.profiled_ranges import code_of, name_range, shown_function
 from dynamo_capture.guard_kinds.guard_filter import GuardFilter
 from dynamo_capture.hook import frame_hook
 from dynamo_capture.session.controls import when_backend_changes
@@ -29,6 +30,7 @@ from dynamo_capture.shapes import TrialLibrary
 from fx_interface.errors import PluginLoadError
 from fx_interface.operators import OperatorLibrary
 from fx_interface.plugins import load_operator_library
+from fx_interface.source import HandedOn
 
 _log = logging.getLogger("dynamo_capture")
 
@@ -98,6 +100,8 @@ class Optimizer:
         self.capture.targets[id(target.__code__)] = target.__code__
         _eval_frame.set_skip(target.__code__, 0)
         wrapped = frame_hook.optimize(target, self._callback)
+        if target is not function:
+            self.capture.handed_on[id(target.__code__)] = _handed_on(function, target.__code__)
         shown = self.capture.shown[id(target.__code__)] = shown_function(function, self._name)
         name_range(wrapped, f"compiled {shown}")
         if target is not function:
@@ -132,6 +136,18 @@ def _entry(function: Callable[..., Any]) -> FunctionType:
     call.__code__ = call.__code__.replace(co_name=name, co_qualname=name)
     call.__name__ = call.__qualname__ = name
     return call  # type: ignore[return-value]
+
+
+def _handed_on(function: Any, code: CodeType) -> HandedOn:
+    """What the arguments are called that an object's entry passes on to it."""
+    called = code_of(function)
+    if called is None:
+        return HandedOn()
+    first = 0 if isinstance(function, FunctionType) else 1  # behind the object itself
+    behind = called.co_argcount + called.co_kwonlyargcount
+    rest = called.co_varnames[behind] if called.co_flags & inspect.CO_VARARGS else None
+    taken = frozenset((*code.co_varnames, *code.co_freevars))
+    return HandedOn(called.co_varnames[first : called.co_argcount], rest, taken)
 
 
 def reset() -> None:

@@ -25,11 +25,16 @@ def name_range(region: RegionFunction, name: str) -> None:
 
 def shown_function(function: Callable[..., Any], name: str | None) -> str:
     """A compiled function as a profiler shows it: ``scaled (model.py:12)``. ``name``: what its user calls it."""
+    known = name or getattr(function, "__qualname__", type(function).__qualname__)
+    return f"{known}{_place(code_of(function))}"
+
+
+def code_of(function: Callable[..., Any]) -> CodeType | None:
+    """The code that calling a function, module or other object runs, as its class has it; None where it has none."""
     code = getattr(type(function).forward if isinstance(function, nn.Module) else function, "__code__", None)
     if code is None:
         code = getattr(type(function).__call__, "__code__", None)
-    known = name or getattr(function, "__qualname__", type(function).__qualname__)
-    return f"{known}{_place(code)}"
+    return code if inspect.iscode(code) else None
 
 
 def shown_code(code: CodeType) -> str:
@@ -37,8 +42,8 @@ def shown_code(code: CodeType) -> str:
     return f"{code.co_qualname}{_place(code)}"
 
 
-def _place(code: Any) -> str:
-    return f" ({os.path.basename(code.co_filename)}:{code.co_firstlineno})" if inspect.iscode(code) else ""
+def _place(code: CodeType | None) -> str:
+    return f" ({os.path.basename(code.co_filename)}:{code.co_firstlineno})" if code is not None else ""
 
 
 def _begin(region: RegionFunction) -> Any:

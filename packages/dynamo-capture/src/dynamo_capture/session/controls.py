@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from types import FunctionType
 from typing import Any, Final, Literal, TypeVar, get_args
 
@@ -266,8 +266,15 @@ class set_stance:
         return with_stance  # type: ignore[return-value]
 
 
-def _dims(tensor: torch.Tensor, dims: int | Sequence[int]) -> Iterable[int]:
-    return (d % tensor.dim() for d in ((dims,) if isinstance(dims, int) else dims))
+def _dims(tensor: torch.Tensor, dims: int | Sequence[int]) -> list[int]:
+    """Counted from the first. TypeError for what is no tensor, IndexError for a dimension that it has not."""
+    if not isinstance(tensor, torch.Tensor):
+        raise TypeError(f"dimensions are marked of a tensor, not of a {type(tensor).__name__}")
+    count, chosen = tensor.dim(), (dims,) if isinstance(dims, int) else tuple(dims)
+    for d in chosen:
+        if not -count <= d < count:
+            raise IndexError(f"the tensor has {count} dimensions, and none is {d}")
+    return [d % count for d in chosen]
 
 
 def mark_dynamic(
@@ -275,7 +282,8 @@ def mark_dynamic(
 ) -> torch.Tensor:
     """Make these dimensions' sizes symbolic at the first capture already. Returns the tensor.
 
-    ``min`` and ``max``: the sizes that occur; others are compiled on their own.
+    ``min`` and ``max``: the sizes that occur; others are compiled on their own. IndexError for a dimension that the
+    tensor has not.
     """
     known: dict[int, tuple[int | None, int | None]] = getattr(tensor, "_dynamo_capture_dynamic", {})
     tensor._dynamo_capture_dynamic = {**known, **dict.fromkeys(_dims(tensor, dims), (min, max))}  # type: ignore[attr-defined]
@@ -284,7 +292,7 @@ def mark_dynamic(
 
 def mark_static(tensor: torch.Tensor, dims: int | Sequence[int] | None = None) -> torch.Tensor:
     """Keep these dimensions' sizes (None: all) as they are: another size is compiled on its own. Returns the tensor."""
-    chosen = range(tensor.dim()) if dims is None else _dims(tensor, dims)
+    chosen = _dims(tensor, range(tensor.dim()) if dims is None else dims)
     known: frozenset[int] = getattr(tensor, "_dynamo_capture_static", frozenset())
     tensor._dynamo_capture_static = known | frozenset(chosen)  # type: ignore[attr-defined]
     return tensor

@@ -11,7 +11,7 @@ from torch.fx import GraphModule
 
 import fx_guards
 from dynamo_capture.foundation.graph_breaks import BreakReport
-from dynamo_capture.foundation.texts.users_words import in_users_words
+from dynamo_capture.foundation.texts.users_words import in_users_words, line_of_user
 from fx_interface.errors import UserLocation
 from fx_interface.events import emit
 from fx_interface.python_runtime.quick_dataclasses import dataclass
@@ -57,7 +57,8 @@ class Recompilation:
 
     def __str__(self) -> str:
         times = "once" if self.count == 1 else f"{self.count} times"
-        place = f"\n  relied on at {self.where}" if self.where is not None else ""
+        where = line_of_user(self.where)
+        place = "" if where is None else f"\n  relied on at {where}"
         why = in_users_words(f"{self.expression}: {self.reason}")
         return f"{self.function} was compiled again {times}: {why}{place}"
 

@@ -17,6 +17,7 @@ from dynamo_capture.session.report import Report
 from dynamo_capture.session.size_history import SizeHistory, Varying
 from fx_interface.operators import OperatorLibrary
 from fx_interface.python_runtime.quick_dataclasses import dataclass
+from fx_interface.source import HandedOn
 
 
 @dataclass(slots=True)
@@ -27,7 +28,7 @@ class Session:
     when replacement code was made, for what that code calls; ``leaves_apart``: where the program asks for gradients of
     a tensor that it made; ``refused_in_modes``: what could not be captured in a TorchFunctionMode; ``seen_once``: code
     that ran uncompiled because the stance says that its first call does; ``shown``: what profilers show for a
-    target."""
+    target; ``handed_on``: what users call the arguments that a target passes on."""
 
     backend: Callable[..., Any]
     library: OperatorLibrary
@@ -42,6 +43,7 @@ class Session:
     failures: dict[int, int] = field(default_factory=dict)
     targets: dict[int, CodeType] = field(default_factory=dict)
     shown: dict[int, str] = field(default_factory=dict)
+    handed_on: dict[int, HandedOn] = field(default_factory=dict)
     without_data: dict[int, CodeType] = field(default_factory=dict)
     leaves_apart: dict[int, CodeType] = field(default_factory=dict)
     refused_in_modes: dict[int, CodeType] = field(default_factory=dict)

@@ -59,7 +59,7 @@ def bind(
     varying: frozenset[str] = frozenset(),
 ) -> Arguments:
     """The call ``model(*args, **kwargs)``. ExportError FXS502 if ``args`` is no tuple, and for an argument that no
-    contract can describe; TypeError where the arguments do not fit the model's signature. ``training``: copies require
+    contract can describe, or where they do not fit the model's signature. ``training``: copies require
     grad where the arguments do."""
     if not isinstance(args, list | tuple):
         raise ExportError(
@@ -76,7 +76,14 @@ def bind(
             f"{getattr(called, '__name__', called)!r} is a builtin that does not say what its parameters are",
             action="pass a function that calls it: lambda x: torch.relu(x)",
         ) from error
-    bound = signature.bind(*args, **kwargs)
+    try:
+        bound = signature.bind(*args, **kwargs)
+    except TypeError as error:
+        raise ExportError(
+            "FXS502",
+            f"the arguments do not fit {getattr(called, '__qualname__', called)}{signature}: {error}",
+            action="pass the arguments of a call: export(model, (x,), {'mask': mask})",
+        ) from error
     made = Arguments(training=training, varying=varying)
     passed: list[Any] = []
     by_position = (

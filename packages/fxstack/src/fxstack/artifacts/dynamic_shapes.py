@@ -5,11 +5,13 @@
 Sizes with one name are one number in every call, with the bounds of the ``Dim`` of that name, if there is one. A
 container of tensors has a list, tuple or dict of such descriptions, or each tensor in it one of its own under the name
 that errors of the artifact give it: ``{"batch['ids']": {1: "length"}}``. An argument that is a number is fixed unless
-a ``Number`` says otherwise.
+a ``Number`` says otherwise. A size that is described by None is fixed, and what ``torch.export`` has for sizes
+(``Dim``, ``Dim.DYNAMIC``, ``Dim.AUTO``, ``Dim.STATIC``) is understood; ``AUTO`` varies, unless it is 0 or 1 now.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -31,6 +33,10 @@ class Dim:
     name: str
     min: int = SMALLEST
     max: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.max is not None and self.max < self.min:
+            raise _unfit(f"{self.name} is at least {self.min} and at most {self.max}: no size is both")
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +112,9 @@ def _collect(
             )
         for d, dim in described.items():
             position = _dimension(value, d, name)
-            if not isinstance(dim, (str, Dim)):
-                raise _unfit(f"a size of {name} is described by {dim!r}; use a name or a fxstack.Dim")
-            found[numbers[id(value)], position] = dim
+            meant = _meant(dim, value.shape[position], name, position)
+            if meant is not None:
+                found[numbers[id(value)], position] = meant
     elif (
         isinstance(value, (tuple, list)) and isinstance(described, Sequence) and len(value) == len(described)
     ):
@@ -119,6 +125,22 @@ def _collect(
             _collect(value[key], part, f"{name}[{key!r}]", numbers, found)
     else:
         raise _unfit(f"{name} is a {type(value).__name__}, and {described!r} does not describe one")
+
+
+def _meant(dim: Any, size: int, name: str, position: int) -> Dim | str | None:
+    """A name, a ``Dim``, or None for a size that is fixed, of any description of a size."""
+    if dim is None or isinstance(dim, (str, Dim)):
+        return dim
+    theirs = sys.modules.get("torch.export.dynamic_shapes")  # loaded where such an object was made
+    if theirs is not None and type(dim) is theirs.Dim:
+        return Dim(dim.__name__, max(dim.min, SMALLEST), dim.max if type(dim.max) is int else None)
+    if theirs is not None and type(dim) is type(theirs.Dim.AUTO):
+        kind = dim.type.name
+        if kind == "STATIC" or (kind == "AUTO" and size < SMALLEST):
+            return None
+        own = "".join(c if c.isalnum() else "_" for c in name) + f"_{position}"
+        return Dim(own, max(dim.min or 0, SMALLEST), dim.max)
+    raise _unfit(f"dimension {position} of {name} is described by {dim!r}; use a name, a fxstack.Dim or None")
 
 
 def _dimension(value: torch.Tensor, d: Any, name: str) -> int:

@@ -13,6 +13,8 @@ from importlib.metadata import entry_points
 
 import click
 
+from fxstack.cli.output import AS_JSON, say_error
+
 COMMANDS = {
     "backends": "fxstack.cli.listings:backends",
     "bench": "fxstack.cli.bench:bench",
@@ -91,11 +93,15 @@ def commands() -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; its exit status. 2: the command line is wrong."""
+    """Run one command; its exit status. 2: the command line is wrong. What it fails with is on standard error, and with
+    --json a document besides."""
+    asked: dict[str, bool] = {}
     try:
-        answer = commands.main(argv, prog_name="fxstack", standalone_mode=False)
+        answer = commands.main(argv, prog_name="fxstack", standalone_mode=False, obj=asked)
     except click.ClickException as error:
         error.show()
+        if asked.get(AS_JSON):
+            say_error(error)
         return error.exit_code
     except click.Abort:
         print("stopped", file=sys.stderr)

@@ -12,7 +12,7 @@ import click
 from fx_interface.errors import StackError
 from fxstack.artifacts.compiling import TARGETS, aot_compile
 from fxstack.cli.output import as_json, say_json
-from fxstack.cli.programs import made_program
+from fxstack.cli.programs import made_program, running
 from fxstack_artifact import ArtifactError, make_key
 from fxstack_artifact import inspect as inspected
 from fxstack_artifact import sign as signed
@@ -57,19 +57,20 @@ def compile(
     positional, keywords = ((), arguments) if isinstance(arguments, dict) else (arguments, {})
     place = Path(file).with_suffix(".fxa") if output is None else output
     click.echo("compiling ...", err=True)
-    try:
-        written = aot_compile(
-            function,
-            positional,
-            keywords,
-            path=place,
-            dynamic_shapes=dynamic_shapes,
-            training=training,
-            target=list(targets) or None,
-            sign_with=sign_with,
-        )
-    except (ArtifactError, StackError, OSError) as error:
-        raise click.ClickException(str(error)) from error
+    with running(file):
+        try:
+            written = aot_compile(
+                function,
+                positional,
+                keywords,
+                path=place,
+                dynamic_shapes=dynamic_shapes,
+                training=training,
+                target=list(targets) or None,
+                sign_with=sign_with,
+            )
+        except (ArtifactError, StackError, OSError) as error:
+            raise click.ClickException(str(error)) from error
     size = written.stat().st_size
     if as_json:
         say_json({"artifact": str(written), "bytes": size})

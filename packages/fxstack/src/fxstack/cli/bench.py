@@ -14,7 +14,7 @@ from torch.utils import _pytree as pytree
 
 from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fxstack.cli.output import as_json, say_json, say_table
-from fxstack.cli.programs import made_program
+from fxstack.cli.programs import ProgramError, made_program
 from fxstack.compile import compile, reset
 
 _FAR = 1e-2
@@ -66,7 +66,7 @@ def bench(file: str, name: str, backends: Sequence[str], train: bool, seconds: f
             return Model(), (torch.randn(8, 16),)
 
     Compilation is cold, in an empty cache. Exit status: 0, or 1 if a
-    backend fails or its results are far from eager's.
+    backend fails or its results are far from eager's, or eager fails.
     """
     function, arguments, _ = made_program(file, name)
     expected: Any = None
@@ -80,7 +80,7 @@ def bench(file: str, name: str, backends: Sequence[str], train: bool, seconds: f
                 result, first, call = _measure(_step(run, arguments, train), seconds)
             except Exception as error:
                 if not found:
-                    raise
+                    raise ProgramError(file, error) from error
                 found.append(Measured(backend, failure=f"{type(error).__name__}: {error}".splitlines()[0]))
                 continue
             expected = result if not found else expected

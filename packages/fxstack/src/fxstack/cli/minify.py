@@ -54,7 +54,7 @@ def minify(
             progress=progress,
         )
     except NothingToMinifyError as error:
-        raise click.ClickException(str(error)) from None
+        raise click.ClickException(str(error)) from error
     if sys.stderr.isatty():
         click.echo(err=True)
     if output is not None:

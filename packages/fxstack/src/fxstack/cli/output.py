@@ -11,14 +11,35 @@ import click
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+
+def _note(ctx: click.Context, parameter: click.Parameter, value: bool) -> bool:
+    if isinstance(ctx.obj, dict):
+        ctx.obj[AS_JSON] = value
+    return value
+
+
+AS_JSON = "as_json"
+"""Where the context's object, a dict, says whether a document was asked for."""
 as_json: Callable[[F], F] = click.option(
-    "--json", "as_json", is_flag=True, help="print one JSON document in place of text"
+    "--json",
+    "as_json",
+    is_flag=True,
+    is_eager=True,  # before what may be wrong with the other arguments
+    callback=_note,
+    help="print one JSON document in place of text",
 )
 
 
 def say_json(value: Any) -> None:
     """Print one line of JSON on standard output."""
     click.echo(json.dumps(value))
+
+
+def say_error(error: click.ClickException) -> None:
+    """Print what a command fails with as a document."""
+    cause = error.__cause__
+    code = getattr(cause, "code", None)
+    say_json({"error": {"code": code if isinstance(code, str) else None, "message": error.format_message()}})
 
 
 def say_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

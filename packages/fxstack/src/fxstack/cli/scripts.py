@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib.machinery
+import importlib.util
 import os
 import runpy
 import sys
@@ -34,11 +35,37 @@ def run_script(script: str, arguments: Sequence[str]) -> int:
 
 
 def run_module(module: str, arguments: Sequence[str]) -> int:
-    """The same for ``python -m MODULE``."""
+    """The same for ``python -m MODULE``; 1 for one that cannot be found or is a package without ``__main__``."""
     sys.argv[:] = [module, *arguments]
     if not sys.flags.safe_path:
         sys.path[0] = os.getcwd()
+    missing = _missing(module)
+    if missing is not None:
+        print(f"{sys.executable}: {missing}", file=sys.stderr)
+        return 1
     return _status_of(lambda: runpy.run_module(module, run_name="__main__", alter_sys=True))
+
+
+def _missing(module: str) -> str | None:
+    """Why there is no such module to run. Packages around it are imported, as they are to run it; what one raises is
+    for the run to show."""
+    try:
+        found = importlib.util.find_spec(module)
+        if found is None:
+            return f"No module named {module}"
+        if (
+            found.submodule_search_locations is not None
+            and importlib.util.find_spec(f"{module}.__main__") is None
+        ):
+            return (
+                f"No module named {module}.__main__; {module!r} is a package and cannot be directly executed"
+            )
+    except ModuleNotFoundError as error:
+        if error.name is not None and module.startswith(error.name):
+            return f"Error while finding module specification for {module!r} (ModuleNotFoundError: {error})"
+    except Exception:
+        return None
+    return None
 
 
 def _main_module(script: str) -> types.ModuleType:

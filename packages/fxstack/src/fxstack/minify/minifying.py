@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from fx_interface.errors import StackError
 from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fxstack.minify.comparing import Settings
 from fxstack.minify.outcomes import Outcome
@@ -23,8 +24,22 @@ if __name__ == "__main__":
 """
 
 
-class NothingToMinifyError(Exception):
+class NothingToMinifyError(StackError):
     """The program does not fail, or eager fails as well: FXS601."""
+
+    def __init__(self, found: Outcome) -> None:
+        fine = found.kind == "ok"
+        why = (
+            "compiled, it does what it does in eager"
+            if fine
+            else f"it fails without compilation already ({found})"
+        )
+        action = (
+            "name the --backend and options that it fails with, or --slower-than for a program that is slow"
+            if fine
+            else "mend that first: FILE must define program and INPUTS or CALLS, or be a script that ends well in eager"
+        )
+        super().__init__("FXS601", f"nothing to minify: {why}", action=action)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +91,7 @@ def minify(
     with Trials(chosen, script=script, folder=folder) as trials:
         wanted = trials.outcome(original)
         if not wanted.is_failure:
-            raise NothingToMinifyError(f"FXS601: nothing to minify: the program's trial was {wanted}")
+            raise NothingToMinifyError(wanted)
 
         def fails(candidate: str) -> bool:
             found = trials.outcome(candidate).is_like(wanted)

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from typing import Any
 
 import fx_guards
-from dynamo_capture.foundation.texts.users_words import in_users_words
+from dynamo_capture.foundation.texts.users_words import in_users_words, line_of_user
 from fx_guards.tree import GuardSet, TreeNode
 from fx_interface import UserLocation, print_graph
 from fx_interface.graph import location_of_node
 from fx_interface.serialization.printer import print_spec
 from fx_interface.signature import DIALECT_KEY
 from fx_interface.tensor_spec import SPEC_KEY
-from fxstack.observing.subjects import expected_by, guard_text, launches_of, line_of_user
+from fxstack.observing.subjects import expected_by, guard_text, launches_of
 
 Entry = dict[str, Any]
 _ROUNDS = 5

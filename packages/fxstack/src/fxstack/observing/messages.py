@@ -10,7 +10,7 @@ import logging
 from collections.abc import Iterator
 from typing import TypeAlias
 
-from dynamo_capture.foundation.texts.users_words import in_users_words
+from dynamo_capture.foundation.texts.users_words import in_users_words, line_of_user
 from fx_interface import print_graph
 from fx_interface.events import Event
 from fxstack.observing.subjects import (
@@ -19,7 +19,6 @@ from fxstack.observing.subjects import (
     guard_text,
     launches_of,
     library_calls_of,
-    line_of_user,
 )
 
 Message: TypeAlias = tuple[int, str]

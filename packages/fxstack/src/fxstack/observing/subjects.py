@@ -12,22 +12,18 @@ from typing import Any, TypeVar
 import torch
 from torch.fx import GraphModule
 
-import dynamo_capture
 from dynamo_capture.foundation.texts.users_words import in_users_words
 from fx_guards.kinds.base import short
 from fx_interface import SHAPE_ENV_KEY, UserLocation
 from fx_interface.errors import UnsupportedProgramError
 from fx_interface.events import Event
 from fx_interface.python_runtime.quick_dataclasses import dataclass
+from fx_interface.source import Source
 from fx_interface.symbols import IntLike, ShapeEnv
 
 T = TypeVar("T")
 _NOT_EXPECTED = ("source", "sources", "where", "identity", "reference", "key", "dispatch_keys")
 """Fields of guards that a reader does not need: what is said apart, and numbers that mean nothing outside."""
-
-
-_CAPTURE = str(Path(dynamo_capture.__file__).parent)
-"""The folder of the capture layer."""
 
 
 def function_of(event: Event) -> UserLocation | None:
@@ -40,11 +36,6 @@ def function_of(event: Event) -> UserLocation | None:
     if isinstance(code, CodeType):
         return UserLocation(code.co_filename, code.co_firstlineno, code.co_qualname)
     return None
-
-
-def line_of_user(where: UserLocation | None) -> UserLocation | None:
-    """A line that a guard or a break names; None for one of the function by which capture calls an object."""
-    return None if where is None or where.filename.startswith(_CAPTURE) else where
 
 
 _TORCH = str(Path(torch.__file__).parent) + os.sep
@@ -126,7 +117,7 @@ def expected_by(guard: Any) -> str:
     expected = [
         f"{name}={short(value, 60)}"
         for name, value in ((field.name, getattr(guard, field.name)) for field in fields(guard))
-        if name not in _NOT_EXPECTED and value is not None
+        if name not in _NOT_EXPECTED and value is not None and not isinstance(value, Source)
     ]
     text = " ".join([guard.kind, *expected])
     return in_users_words(text) if " at 0x" in text else text

@@ -19,7 +19,7 @@ def summary(data: Data) -> str:
     """What was compiled, what was not and why, in a few lines."""
     frames = data["frames"]
     if not frames:
-        return "nothing was compiled: no compiled function was called, or none holds a tensor operation"
+        return "nothing was compiled in this process: no compiled function was called, or none holds a tensor operation"
     captured = sum(graph["dialect"] == "torch" for graph in data["graphs"])
     seconds = sum(span["end"] - span["start"] for span in data["spans"] if span["parent"] is None) / 1e6
     programs = [entry for entry in data["cache"] if entry["what"] == "program"]

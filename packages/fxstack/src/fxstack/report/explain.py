@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, overload
 
 from torch.fx import GraphModule
 
 import dynamo_capture
+from dynamo_capture.foundation.texts.users_words import line_of_user
 from fx_guards import GuardSet
 from fx_interface.python_runtime.quick_dataclasses import dataclass
-from fxstack.compile import original
-from fxstack.observing.subjects import guard_text, line_of_user
+from fxstack.compile import original_callable
+from fxstack.observing.subjects import guard_text
 from fxstack.report.explanation import Break, Explanation
 from primtorch_decomps import LIBRARY
 
@@ -32,10 +33,27 @@ class Explaining:
         return "nothing was run yet: call fxstack.explain(function) with the function's arguments"
 
 
-def explain(function: Callable[..., Any], *, dynamic: bool | None = None) -> Explaining:
+@overload
+def explain(function: Callable[..., Any], /, *, dynamic: bool | None = None) -> Explaining: ...
+
+
+@overload
+def explain(
+    function: Callable[..., Any], first: Any, /, *args: Any, dynamic: bool | None = None, **kwargs: Any
+) -> Explanation: ...
+
+
+def explain(
+    function: Callable[..., Any], /, *args: Any, dynamic: bool | None = None, **kwargs: Any
+) -> Explaining | Explanation:
     """What compiling one call does: ``print(fxstack.explain(model)(x))``. ``model(x)`` is run once, and what was
-    captured of it with torch's own kernels. Exceptions of the function pass unchanged."""
-    return Explaining(original(function), dynamic)
+    captured of it with torch's own kernels. Exceptions of the function pass unchanged.
+
+    ``explain(model, x)`` is the same in one call, for functions that take arguments (none of them named ``dynamic``).
+    TypeError for what cannot be called.
+    """
+    explaining = Explaining(original_callable(function), dynamic)
+    return explaining(*args, **kwargs) if args or kwargs else explaining
 
 
 def _as_captured(graph_module: GraphModule, example_inputs: Any) -> Any:

@@ -35,9 +35,10 @@ class Verification:
         return not self.differences
 
     def __str__(self) -> str:
+        graphs = f"{self.graphs} graph{'s' * (self.graphs != 1)}"
         if self.ok:
-            return f"as good as eager, in {self.graphs} graphs"
-        lines = [f"{len(self.differences)} differences, in {self.graphs} graphs"]
+            return f"as good as eager, in {graphs}"
+        lines = [f"{len(self.differences)} difference{'s' * (len(self.differences) != 1)}, in {graphs}"]
         lines += [f"  {difference}" for difference in self.differences]
         if self.operator is not None:
             lines.append(f"first operator that differs: {self.operator}")

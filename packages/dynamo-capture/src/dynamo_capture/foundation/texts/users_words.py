@@ -10,7 +10,12 @@ _VariableFunctionsClass.add                                      torch.add
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
+from fx_interface.errors import UserLocation
+
+_OWN = str(Path(__file__).parents[2])
+"""The folder of this package."""
 _PATH = r"(?:\.\w+|\[[^\]]*\])*"
 _INSIDE = rf"(?<![\w.)\]])\.(?:callee|stack\d+|0(?!\d)){_PATH}"
 """A place that replacement code has and the program has not, and what is read from there."""
@@ -30,3 +35,8 @@ def in_users_words(text: str) -> str:
     for pattern, replacement in _RULES:
         text = pattern.sub(replacement, text)
     return text
+
+
+def line_of_user(where: UserLocation | None) -> UserLocation | None:
+    """A line that a guard or a break names; None for one of the function by which capture calls an object."""
+    return None if where is None or where.filename.startswith(_OWN) else where

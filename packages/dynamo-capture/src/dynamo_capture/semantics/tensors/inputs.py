@@ -51,6 +51,9 @@ class _Names:
         step = getattr(source, "name", None)
         if step is None:
             step = getattr(source, "key", None)
+            handed_on = getattr(source.base, "handed_on", None)
+            name = None if handed_on is None else handed_on.name_of(step)
+            parts, step = (parts, step) if name is None else ((), name)
         if isinstance(step, (str, int)) and step not in ("_modules", "_parameters", "_buffers"):
             parts = (*parts[1 - _LONGEST_NAME :], str(step))
         self._parts[id(source)] = (source, parts)
