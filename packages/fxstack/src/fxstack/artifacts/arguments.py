@@ -67,23 +67,7 @@ def bind(
             f"args is a {type(args).__name__}, and no tuple",
             action="pass a tuple with the arguments of a call, (x,) for one; those by name as kwargs={...}",
         )
-    called = model.forward if isinstance(model, nn.Module) else model
-    try:
-        signature = inspect.signature(called)
-    except ValueError as error:
-        raise ExportError(
-            "FXS502",
-            f"{getattr(called, '__name__', called)!r} is a builtin that does not say what its parameters are",
-            action="pass a function that calls it: lambda x: torch.relu(x)",
-        ) from error
-    try:
-        bound = signature.bind(*args, **kwargs)
-    except TypeError as error:
-        raise ExportError(
-            "FXS502",
-            f"the arguments do not fit {getattr(called, '__qualname__', called)}{signature}: {error}",
-            action="pass the arguments of a call: export(model, (x,), {'mask': mask})",
-        ) from error
+    signature, bound = _bound(model.forward if isinstance(model, nn.Module) else model, args, kwargs)
     made = Arguments(training=training, varying=varying)
     passed: list[Any] = []
     by_position = (
@@ -114,6 +98,28 @@ def bind(
                 made.kwargs[name] = copied
     made.args = tuple(passed)
     return made
+
+
+def _bound(
+    called: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> tuple[inspect.Signature, inspect.BoundArguments]:
+    """What is called, and the arguments by its parameters."""
+    try:
+        signature = inspect.signature(called)
+    except ValueError as error:
+        raise ExportError(
+            "FXS502",
+            f"{getattr(called, '__name__', called)!r} is a builtin that does not say what its parameters are",
+            action="pass a function that calls it: lambda x: torch.relu(x)",
+        ) from error
+    try:
+        return signature, signature.bind(*args, **kwargs)
+    except TypeError as error:
+        raise ExportError(
+            "FXS502",
+            f"the arguments do not fit {getattr(called, '__qualname__', called)}{signature}: {error}",
+            action="pass the arguments of a call: export(model, (x,), {'mask': mask})",
+        ) from error
 
 
 def reading_numbers(model: Callable[..., Any], arguments: Arguments) -> Callable[..., Any]:
