@@ -213,7 +213,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--in-process", nargs=2, metavar=("WHAT", "FILE"), help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.in_process:
-        print(json.dumps(run_in_process(*options.in_process, options)))
+        what, path = options.in_process
+        print(json.dumps(run_in_process(what, path, options)))
         return 0
     with tempfile.TemporaryDirectory() as folder:
         path = str(Path(folder) / "bert.fxa")
