@@ -19,7 +19,7 @@ def memory_entry(program: Any, graph: GraphModule, role: str) -> dict[str, Any]:
     """``start``: bytes before the first step; ``steps``: label and bytes after each; ``peak``; ``unknown``: how many
     tensors have sizes that only a run tells. ``program``: an ``inductor_codegen.ir.program.Program``."""
     from inductor_codegen.codegen.wrapper.labels import label_of_call, label_of_kernel
-    from inductor_codegen.ir.program import Allocate, Buffer, CallExtern, Free, Reuse, RunKernel
+    from inductor_codegen.ir.program import Allocate, Buffer, CallExtern, Free, Reuse, RunKernel, defined_by
 
     env = graph.meta.get(SHAPE_ENV_KEY)
     held: dict[str, int] = {}
@@ -48,7 +48,7 @@ def memory_entry(program: Any, graph: GraphModule, role: str) -> dict[str, Any]:
             case Free(name):
                 held.pop(name, None)
             case CallExtern():
-                for buffer in program.defined(step):
+                for buffer in defined_by(step):
                     hold(buffer)
                 steps.append([label_of_call(step), sum(held.values())])
             case RunKernel():
