@@ -62,6 +62,7 @@ ECOSYSTEM = (  # what integration_tests/ecosystem runs; ranges that it has run w
 RELEASE_TOOLS = ("towncrier>=24.8", "virtualenv>=20.26")
 NOTEBOOK_TOOLS = ("nbclient>=0.10,<1", "nbformat>=5.10", "ipykernel>=6")
 ADVERSARIES = "integration_tests/adversaries"
+PROCESSES = str(min(os.cpu_count() or 1, 4))
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
 
 
@@ -117,11 +118,10 @@ def tests(session: nox.Session) -> None:
     }
     failed = [what for what, run in before.items() if not _passes(run)]
     arguments = session.posargs or ["-q"]
-    processes = str(min(os.cpu_count() or 1, 4))
     everything_else = (
         "--timeout=600",
         "-n",
-        processes,
+        PROCESSES,
         "--dist",
         "loadfile",
         "--no-loadscope-reorder",
@@ -150,7 +150,9 @@ def _triton(session: nox.Session) -> None:
     if not folder.exists():
         session.install("--quiet", "--no-deps", "--target", str(folder), *TRITON_TOOLS)
     seen = {"PYTHONPATH": str(folder), "TRITON_INTERPRET": "1"}
-    session.run("python", "-m", "pytest", "-q", "--timeout=300", TRITON_TESTS, env=ONE_THREAD | seen)
+    session.run(
+        "python", "-m", "pytest", "-q", "--timeout=300", "-n", PROCESSES, TRITON_TESTS, env=ONE_THREAD | seen
+    )
 
 
 @nox.session

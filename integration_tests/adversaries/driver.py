@@ -415,12 +415,17 @@ def run_in_test(path: Path, count: int, backend: str) -> tuple[frozenset[int], s
         "--jobs",
         os.environ.get("ADVERSARY_JOBS", "1"),
     ]
-    done = subprocess.run(
+    run = partial(
+        subprocess.run,
         [sys.executable, str(path), str(total), *chosen, "--backend", backend],
         capture_output=True,
         text=True,
         check=False,
     )
+    try:
+        done = run()
+    except OSError:  # the system could not start a process (EFAULT was seen once, in a container that was short of memory)
+        done = run()
     text = done.stdout[-20000:] + done.stderr[-5000:]
     differing = re.findall(r"^# program (\d+) of seed", done.stdout, re.MULTILINE)
     assert done.returncode == 0 or differing, text

@@ -10,7 +10,7 @@ import os
 import pytest
 
 RUNS: tuple[tuple[str, int, str], ...] = (
-    ("accuracy", 40, "inductor"),
+    ("accuracy", 20, "inductor"),
     ("changes", 400, "eager"),
     ("changes", 60, "aot_eager"),
     ("changes", 10, "inductor"),
@@ -21,7 +21,7 @@ RUNS: tuple[tuple[str, int, str], ...] = (
     ("tensors", 60, "inductor"),
     ("parts", 100, "eager"),
     ("parts", 40, "aot_eager"),
-    ("statements", 340, "eager"),
+    ("statements", 240, "eager"),
     ("statements", 130, "aot_eager"),
     ("statements", 22, "inductor"),
     ("gradients", 300, "eager"),
