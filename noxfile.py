@@ -125,6 +125,7 @@ def tests(session: nox.Session) -> None:
         "--dist",
         "loadfile",
         "--no-loadscope-reorder",
+        "--hypothesis-profile=ci",  # the same examples each time, and no limit of time for one of them
         f"--ignore={TRITON_TESTS}",
     )
     session.run("python", "-m", "pytest", *everything_else, *arguments, env=ONE_THREAD)

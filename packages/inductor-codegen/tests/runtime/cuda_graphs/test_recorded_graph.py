@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from inductor_codegen.runtime.cuda_graphs import recorded_graph
-from inductor_codegen.runtime.cuda_graphs.imitation import ImitatedRecorder
+from inductor_codegen.testing.recorder import ImitatedRecorder
 from inductor_codegen.runtime.cuda_graphs.recorded_graph import WARM_CALLS, GraphForm, RecordedGraph
 from inductor_codegen.runtime.cuda_graphs.trial import ROUNDS
 
