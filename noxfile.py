@@ -35,7 +35,7 @@ TEST_TOOLS = (
     "pytest>=8",
     "pytest-timeout>=2.3",
     "pytest-xdist>=3.6,<4",
-    "hypothesis>=6.100",
+    "hypothesis>=6.135",
     "expecttest>=0.3",
     "sybil>=10,<11",
     "numpy",

@@ -11,8 +11,8 @@ from torch import nn
 
 import fxstack
 from fxstack.programs import recorded
-from inductor_codegen.testing.recorder import ImitatedRecorder
 from inductor_codegen.runtime.cuda_graphs.recorded_graph import RecordedGraph
+from inductor_codegen.testing.recorder import ImitatedRecorder
 
 
 class Recorder(ImitatedRecorder):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 import torch
 
@@ -142,3 +145,32 @@ def test_the_break_at_a_scripted_module_names_it_and_a_way_out():
     assert [stop.what for stop in stops if "a call of a module of TorchScript" not in stop.what] == []
     assert [stop.what for stop in stops if "call the module that it was made from" not in stop.what] == []
     assert stops[0].where.filename == __file__  # and not a line of nn.Module's, from which it is called
+
+
+_REPLACED = """
+import torch
+from torch._C import ScriptFunction, ScriptMethod
+
+def replace(kind):  # what torch.testing does, to count calls
+    called = kind.__call__
+
+    def __call__(*args, **kwargs):
+        return called(*args, **kwargs)
+
+    kind.__call__ = __call__
+
+replace(ScriptFunction)
+replace(ScriptMethod)
+from dynamo_capture import optimize
+
+scripted = torch.jit.script(torch.nn.Linear(2, 2))
+fast = optimize(lambda graph, inputs: graph.forward)(lambda x: scripted(x) + 1)
+x = torch.ones(3, 2)
+assert torch.equal(fast(x), scripted(x) + 1)
+stops = [made.stopped for _, made in fast.__fxstack_capture__.report.replacements if made.stopped]
+assert stops and all("a module of TorchScript" in stop.what for stop in stops), stops
+"""
+
+
+def test_torchs_own_methods_may_be_replaced_before_the_compiler_is_loaded():
+    subprocess.run([sys.executable, "-c", _REPLACED], check=True)

@@ -1,5 +1,5 @@
 """What tests need, of this package and of others: programs made from examples, and a recorder that needs no GPU."""
 
-from inductor_codegen.testing.programs import ExampleGraph, Stepper
+from inductor_codegen.testing.programs import ExampleGraph, GpuGraph, Stepper, load_kernels, on_device
 
-__all__ = ["ExampleGraph", "Stepper"]
+__all__ = ["ExampleGraph", "GpuGraph", "Stepper", "load_kernels", "on_device"]

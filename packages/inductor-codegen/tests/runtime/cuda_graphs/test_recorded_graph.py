@@ -13,9 +13,9 @@ import pytest
 import torch
 
 from inductor_codegen.runtime.cuda_graphs import recorded_graph
-from inductor_codegen.testing.recorder import ImitatedRecorder
 from inductor_codegen.runtime.cuda_graphs.recorded_graph import WARM_CALLS, GraphForm, RecordedGraph
 from inductor_codegen.runtime.cuda_graphs.trial import ROUNDS
+from inductor_codegen.testing.recorder import ImitatedRecorder
 
 
 class Graph:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import types
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,7 +11,7 @@ import torch
 
 from dynamo_capture.foundation.break_kinds import NOT_IN_PYTHON
 from dynamo_capture.foundation.errors import GraphBreak, UserRaise
-from dynamo_capture.foundation.known_objects import METHOD_IN_CPP
+from dynamo_capture.foundation.known_objects import METHOD_IN_CPP, in_c
 from dynamo_capture.runtime.calls.opaque_calls import OpaqueCall
 from dynamo_capture.values import Const, Value
 from dynamo_capture.values.base import Context
@@ -25,8 +26,6 @@ _IN_SCRIPT = frozenset(
     )
 )  # fmt: skip
 """What TorchScript does by itself besides calling operators, and nobody sees from outside."""
-_METHOD_CALL: Any = torch._C.ScriptMethod.__dict__["__call__"].__func__
-"""What calls a method of a scripted module."""
 _SEEN = frozenset({"aten::warn", "aten::manual_seed", "aten::save", "aten::set_grad_enabled"})
 """Operators that do more than to compute."""
 
@@ -34,12 +33,14 @@ _SEEN = frozenset({"aten::warn", "aten::manual_seed", "aten::save", "aten::set_g
 def call_scripted(tx: Context, owner: Const, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
     """A call of such a function, or of the method by which it is called; None for anything else."""
     function: Any = owner.value
-    if args and owner.value is _METHOD_CALL and issubclass(args[0].python_type(), torch._C.ScriptMethod):
+    in_cpp = in_c(function)
+    is_call = isinstance(in_cpp, types.BuiltinFunctionType) and in_cpp.__name__ == "__call__"
+    if is_call and args and issubclass(args[0].python_type(), torch._C.ScriptMethod):
         raise GraphBreak(
             NOT_IN_PYTHON,
             "a call of a module of TorchScript, whose parameters are in C++; call the module that it was made from",
         )
-    if isinstance(function, METHOD_IN_CPP) and getattr(function, "__name__", None) == "__call__" and args:
+    if is_call and args:
         receiver = args[0]
         if not isinstance(receiver, Const) or not _is_scripted(receiver.value):
             return None
