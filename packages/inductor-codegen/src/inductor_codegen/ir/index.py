@@ -320,7 +320,7 @@ def rewrite(index: Index, replace: Callable[[Atom], Index | None], env: ShapeEnv
                 case _:
                     new = as_index(atom)
         total = total + new * coefficient
-    return total
+    return rejoined(total)
 
 
 def size_symbols(index: Index) -> Iterator[Expr]:

@@ -152,3 +152,13 @@ def test_what_is_found_by_division_alone_is_stored() -> None:
 
 def test_dimensions_that_are_cut_need_no_division() -> None:
     assert len(_turned_and_reshaped([7, 7, 30]).kernels) == 1
+
+
+def test_one_number_at_every_point_is_not_stored() -> None:
+    """``grad / n`` of a mean was stored for every element, because two kernels divided."""
+    graph = ExampleGraph()
+    grad, x = graph.input(torch.tensor(2.0)), graph.input(torch.randn(40, 50))
+    share = graph.call(p.div, rows(graph, grad, [40, 50], []), 2000.0)
+    total = graph.call(p.sum, graph.call(p.exp, graph.call(p.mul, x, share)), [0])
+    program = run(graph, graph.call(p.mul, x, share), total)
+    assert stored_sizes(program) == [(40, 50), (50,)]

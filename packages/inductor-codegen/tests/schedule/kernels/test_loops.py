@@ -8,7 +8,7 @@ from torch.fx import Node
 from fx_interface.dialects import prims as p
 from fx_interface.symbols import IntLike
 from inductor_codegen.ir.index import LoopVar, as_index
-from inductor_codegen.ir.kernel import Kernel
+from inductor_codegen.ir.kernel import Kernel, Vector
 from inductor_codegen.pipeline import plan
 from inductor_codegen.schedule.kernels.loops import merge
 from inductor_codegen.testing import ExampleGraph
@@ -78,3 +78,13 @@ def test_vectors_of_channels_do_not_outweigh_the_image() -> None:
         channel = graph.call(p.broadcast_in_dim, graph.input(torch.randn(64)), [2, 64, 16], [1])
         x = graph.call(p.add, x, channel)
     assert extents(only(graph, x)) == ([2, 64], [16])
+
+
+def test_the_loop_that_looks_rows_up_is_not_the_one_along_memory() -> None:
+    """The sum of the rows that data name: neighbours in memory are along a row."""
+    graph = ExampleGraph()
+    table, places = graph.input(torch.randn(50, 64)), graph.input(torch.arange(40).reshape(5, 8))
+    found = graph.call(p.index, table, [places, None])
+    *_, kernel = plan(graph.build(graph.call(p.sum, found, [1]))).kernels
+    assert kernel.vector is Vector.OUTER
+    assert kernel.outer[-1].extent == 64

@@ -40,7 +40,7 @@ def emit_kernel(kernel: Kernel) -> str:
     if writer.checked:
         lines.append("  int32_t bad = 0;")
     body = writer.write()
-    lines += [f"  {line}" for line in writer.names.declarations()]
+    lines += [f"  {line}" for line in (*writer.names.declarations(), *writer.arrays)]
     lines += body
     lines += ["  return bad;" if writer.checked else "  return 0;", "}"]
     return "\n".join(lines) + "\n"

@@ -49,7 +49,8 @@ class TreeCost:
     """Work and full-size loads to compute one element of a value from what is surely in memory.
 
     ``bytes`` is what these loads read; ``plain`` says that nothing but arithmetic on elements at one place is in it;
-    ``limit`` is how much of both is worth less than memory for the value.
+    ``limit`` is how much of both is worth less than memory for the value; ``one``: one number at every point, which
+    loops compute before they begin.
     """
 
     work: int
@@ -57,6 +58,7 @@ class TreeCost:
     bytes: int = 0
     plain: bool = True
     limit: tuple[int, int] = (0, 0)
+    one: bool = False
 
     @property
     def cheap(self) -> bool:
@@ -72,16 +74,20 @@ def tree_costs(lowered: Lowered, edges: list[list[tuple[int, Edge]]], stored: se
     costs: list[TreeCost] = []
     for value, reads in zip(lowered.values, edges, strict=True):
         work, loads, size, plain = _own_cost(value.formula), 0, 0, isinstance(value.formula, _ARITHMETIC)
+        one = isinstance(value.formula, Pointwise | Fill)
         for source, edge in reads:
             below, read = costs[source], lowered.values[source]
             if source in stored or read.formula is None or _is_reduction(lowered, source):
                 below = TreeCost(0, 1, read.dtype.itemsize)
             work += below.work
             plain = plain and below.plain and edge.match is not Match.OTHER
+            one = one and (
+                below.one if edge.match is Match.SAME else edge.match is Match.REPEATED and not edge.kept
+            )
             if edge.match is not Match.REPEATED:
                 loads, size = loads + below.loads, size + below.bytes
-        work = 0 if loads == 0 and (_is_place(value) or _is_number(value)) else work
-        costs.append(TreeCost(work, loads, size, plain, _limit(value)))
+        work = 0 if one or (loads == 0 and (_is_place(value) or _is_number(value))) else work
+        costs.append(TreeCost(work, loads, size, plain, _limit(value), one))
     return costs
 
 

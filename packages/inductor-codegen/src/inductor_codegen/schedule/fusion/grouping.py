@@ -22,6 +22,7 @@ from inductor_codegen.schedule.fusion.edges import Edge, Match, edges_of
 from inductor_codegen.schedule.fusion.gpu_groups import is_split
 from inductor_codegen.schedule.fusion.groups import Group, Grouping, Position
 from inductor_codegen.schedule.fusion.merging import MAX_MEMBERS, Merger
+from inductor_codegen.schedule.fusion.neighbours import Neighbours
 from inductor_codegen.schedule.fusion.order import Dependencies
 
 
@@ -111,6 +112,7 @@ class _Grouper:
                 self._need(value, self.call_units[id(value.call)], self._positions(value))
             elif value.formula is not None and (uses.forced or uses.reads):
                 self._place(value, uses)
+        Neighbours(self.lowered, self.edges, self.groups, self.merger, self.dependencies).merge()
         return Grouping(self.groups, tuple(self.dependencies.sorted()))
 
     def _place(self, value: Value, uses: _Uses) -> None:

@@ -39,17 +39,17 @@ class Merger:
             return
         for unit in units:
             if self._agree(group, self.groups[unit]):
-                self._merge(group, self.groups[unit])
+                self.merge(group, self.groups[unit])
 
     def merge_siblings(self, reduction: Value, home: Group) -> None:
         """``home`` is the group of a reduction, whose readers are known."""
         for unit in self._siblings.of(reduction):
             other = self.groups.get(unit)
             if other is not None and other is not home and self._lie_beside(home, other):
-                self._merge(home, other)
+                self.merge(home, other)
         self._siblings.add(reduction, home.unit)
 
-    def _merge(self, group: Group, other: Group) -> None:
+    def merge(self, group: Group, other: Group) -> None:
         """``group`` takes over what ``other`` computes."""
         for number, known in other.members.items():
             group.members.setdefault(number, set()).update(known)

@@ -32,6 +32,10 @@ class Dependencies:
         if unit != needed:
             self._needs[unit].add(needed)
 
+    def needs(self, unit: int, needed: int) -> bool:
+        """Whether ``unit`` needs ``needed`` directly."""
+        return needed in self._needs[unit]
+
     def reaches(self, unit: int, targets: Iterable[int]) -> bool:
         """Whether ``unit`` needs one of ``targets``, through others too."""
         wanted = set(targets)

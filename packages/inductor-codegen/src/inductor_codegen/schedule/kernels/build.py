@@ -38,7 +38,15 @@ from inductor_codegen.lower.values import Lowered
 from inductor_codegen.schedule.fusion.domain import Runs
 from inductor_codegen.schedule.fusion.groups import Group, Position
 from inductor_codegen.schedule.kernels.evaluate import Evaluator, Point
-from inductor_codegen.schedule.kernels.loops import by_stride, cuts, hint, merge, vector_loop
+from inductor_codegen.schedule.kernels.loops import (
+    by_stride,
+    cuts,
+    hint,
+    join_short_rows,
+    merge,
+    replace_loops,
+    vector_loop,
+)
 from inductor_codegen.schedule.kernels.passes import keep_between, split_passes
 from inductor_codegen.schedule.kernels.size_names import SizeRenamer
 
@@ -172,6 +180,9 @@ class _Finisher:
             inner, more = merge(body.inner, indices)
             replaced |= more
         elif vector is Vector.INNER and not body.inner and outer:
+            if self._group.device.type == "cpu":
+                outer, more = join_short_rows(outer, [replace_loops(index, replaced) for index in indices])
+                replaced = {old: replace_loops(new, more) for old, new in replaced.items()} | more
             inner, outer = outer[-1:], outer[:-1]
         else:
             inner = body.inner
@@ -254,11 +265,7 @@ def _last(loops: list[LoopVar], chosen: LoopVar) -> list[LoopVar]:
 
 
 def _renamed(index: Index, names: dict[LoopVar, LoopVar]) -> Index:
-    total = Index(index.const)
-    for atom, coefficient in index.terms:
-        assert isinstance(atom, LoopVar)
-        total = total + as_index(names.get(atom, atom)) * coefficient
-    return total
+    return replace_loops(index, {old: as_index(new) for old, new in names.items()})
 
 
 class _Renamer(Rebuilder):

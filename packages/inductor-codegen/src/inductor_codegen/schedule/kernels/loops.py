@@ -5,12 +5,17 @@ one.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from fx_interface.errors import UnbackedSymbolError
 from fx_interface.symbols import IntLike, ShapeEnv
-from inductor_codegen.ir.index import Atom, Index, LoopVar, Quotient, Remainder, as_index
+from inductor_codegen.ir.index import Atom, Index, Loaded, LoopVar, Quotient, Remainder, as_index
+from inductor_codegen.ir.scalar import loaded_scalars
+from inductor_codegen.ir.traverse import indices_of, postorder
 from inductor_codegen.lower.views import is_one
+
+_FEW_TURNS = 8
+_MOST_POINTS = 1024
 
 
 def hint(value: IntLike, env: ShapeEnv) -> int:
@@ -29,17 +34,26 @@ def vector_loop(loops: Sequence[LoopVar], accesses: Sequence[Index], env: ShapeE
     """The loop along which most elements are neighbours in memory; the last one of equals.
 
     An access counts by the elements that it touches, so that a bias does not outweigh the tensor that it is added to.
-    A loop of a few turns counts little, whatever its strides.
+    A loop of a few turns counts little, whatever its strides. A loop that names rows to look up takes memory further at
+    each turn.
     """
     extents = {loop: hint(loop.extent, env) for loop in loops}
     scores = dict.fromkeys(loops, 0.0)
     for index in accesses:
-        used = [loop for loop in dict.fromkeys(index.variables()) if loop in extents]
+        used = [loop for loop in dict.fromkeys(_moving(index)) if loop in extents]
         weight = math.prod(extents[loop] for loop in used)
         for loop in used:
             scores[loop] += weight if is_one(index.coefficient(loop)) else -weight
     most = max((abs(score) for score in scores.values()), default=0.0)
     return max(reversed(loops), key=lambda loop: scores[loop] - (most if extents[loop] < 4 else 0.0))
+
+
+def _moving(index: Index) -> Iterator[LoopVar]:
+    """The loops that decide which element an index names, through numbers from data as well."""
+    yield from index.variables()
+    for node in postorder(loaded_scalars(index)):
+        for inside in indices_of(node):
+            yield from inside.variables()
 
 
 def by_stride(loops: Sequence[LoopVar], index: Index, env: ShapeEnv) -> list[LoopVar]:
@@ -82,21 +96,75 @@ def merge(loops: Sequence[LoopVar], indices: Sequence[Index]) -> tuple[list[Loop
             outer = merged.pop()
             new = LoopVar(loop.name, outer.extent * loop.extent)
             step = {outer: Index(0), loop: as_index(new)}
-            current = [_replace(index, step) for index in current]
-            replaced = {old: _replace(value, step) for old, value in replaced.items()} | step
+            current = [replace_loops(index, step) for index in current]
+            replaced = {old: replace_loops(value, step) for old, value in replaced.items()} | step
             merged.append(new)
         else:
             merged.append(loop)
     return merged, replaced
 
 
-def _replace(index: Index, values: dict[LoopVar, Index]) -> Index:
+def join_short_rows(
+    loops: Sequence[LoopVar], indices: Iterable[Index]
+) -> tuple[list[LoopVar], dict[LoopVar, Index]]:
+    """A last loop of a few turns and the one around it as one that fills vectors, if memory runs through both; what
+    each of them is to be replaced by.
+
+        for (g < 8) for (c < 4)  out[4*g + c] = x[4*g + c] * scale[g]   ->   for (k < 32)  out[k] = x[k] * scale[k / 4]
+
+    Only where other elements than those of memory that runs through are the same for several rows, which then lay them
+    out once (``codegen.cpp.analysis.repeated``).
+    """
+    if not _are_short_rows(loops):
+        return list(loops), {}
+    around, outer, inner = loops[-3:]
+    both = []
+    for index in indices:
+        atoms = list(index.atoms())
+        seen = [loop for loop in (outer, inner) if loop in atoms]
+        plain = all(atoms.count(loop) == 1 and index.coefficient(loop) != 0 for loop in seen)
+        if (
+            not plain
+            or any(isinstance(atom, Loaded) for atom in atoms)
+            or (len(seen) == 1 and around in atoms)
+        ):
+            return list(loops), {}
+        if len(seen) == 2:
+            both.append(index)
+    if not both or not mergeable(outer, inner, both):
+        return list(loops), {}
+    joined = LoopVar(inner.name, outer.extent * inner.extent)
+    position = as_index(joined)
+    parts = {
+        outer: as_index(Quotient(position, inner.extent)),
+        inner: as_index(Remainder(position, inner.extent)),
+    }
+    return [*loops[:-2], joined], parts
+
+
+def _are_short_rows(loops: Sequence[LoopVar]) -> bool:
+    if len(loops) < 3:
+        return False
+    turns, points = loops[-1].extent, loops[-2].extent * loops[-1].extent
+    return (
+        isinstance(turns, int) and isinstance(points, int) and turns <= _FEW_TURNS and points <= _MOST_POINTS
+    )
+
+
+def replace_loops(index: Index, values: Mapping[LoopVar, Index]) -> Index:
+    """``index`` with loops replaced, also in quotients and remainders of them."""
     total = Index(index.const)
     for atom, coefficient in index.terms:
-        total = (
-            total
-            + (values[atom] if isinstance(atom, LoopVar) and atom in values else as_index(atom)) * coefficient
-        )
+        match atom:
+            case LoopVar():
+                new = values.get(atom, as_index(atom))
+            case Quotient(numerator, denominator):
+                new = as_index(Quotient(replace_loops(numerator, values), denominator))
+            case Remainder(numerator, denominator):
+                new = as_index(Remainder(replace_loops(numerator, values), denominator))
+            case _:
+                new = as_index(atom)
+        total = total + new * coefficient
     return total
 
 

@@ -22,8 +22,8 @@ from inductor_codegen.codegen.cpp.text.reductions import Accumulator
 from inductor_codegen.codegen.cpp.text.scope import Scope, conditions
 from inductor_codegen.ir.index import LoopVar
 from inductor_codegen.ir.kernel import Accumulate, Keep, Pass, Statement, Store, extent_product
-from inductor_codegen.ir.scalar import Apply, Kept, Scalar, Total, operands
-from inductor_codegen.ir.traverse import postorder, roots_of
+from inductor_codegen.ir.scalar import Apply, Kept, Scalar, Total, loaded_scalars, operands
+from inductor_codegen.ir.traverse import indices_of, postorder, roots_of
 
 LANES = 256
 """Neighbouring rows that are reduced side by side where threads share them, or values of them are kept."""
@@ -168,12 +168,40 @@ class LaneWriter(Writer):
         if not inner or last[0] != last[1]:
             if inner:
                 self._loop(inner[-1], *last)
-            self._lanes(lambda: self._lane_statements(step.points, known, names), self._bad())
+            at_point = known | self._same_for_all_lanes(step.points, known)
+            self._lanes(lambda: self._lane_statements(step.points, at_point, names), self._bad())
             self.close(1 if inner else 0)
         self.close(max(0, len(inner) - 1))
         if parts:
             self.add(*(f"join_part({a.name}, {a.partial}, width);" for a in parts))
             self.close()
+
+    def _same_for_all_lanes(
+        self, statements: Sequence[Statement], known: dict[Scalar, str]
+    ) -> dict[Scalar, str]:
+        """What every lane of a point has, as the row that a number from data names: computed once, so that vectors are
+        loaded from one place of memory."""
+        roots = [root for statement in statements for root in roots_of(statement)]
+        needed = conditions(roots)
+        lane = self.kernel.outer[-1]
+        moving: dict[Scalar, None] = {}
+        for node in postorder(roots):
+            moves = isinstance(node, Kept | Total) or any(
+                lane in index.variables() for index in indices_of(node)
+            )
+            if moves or node in known or any(operand in moving for operand in operands(node)):
+                moving[node] = None
+        fixed = [
+            scalar
+            for node in moving
+            for index in indices_of(node)
+            for scalar in loaded_scalars(index)
+            if scalar not in moving and frozenset() in needed[scalar]
+        ]
+        scope = Scope(None, self.names, needed)
+        scope.compute(fixed)
+        self.add(*scope.lines)
+        return {scalar: scope.name(scalar) for scalar in postorder(fixed)}
 
     def _streams(
         self,

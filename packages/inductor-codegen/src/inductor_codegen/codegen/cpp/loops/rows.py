@@ -6,12 +6,13 @@ from collections.abc import Sequence
 
 from fx_interface.symbols import IntLike
 from inductor_codegen.codegen.cpp.analysis.index_set_splitting import Choice, Cut, Part, Parts, parts_of
+from inductor_codegen.codegen.cpp.analysis.repeated import repeated_loads
 from inductor_codegen.codegen.cpp.analysis.skipped_passes import conditions_to_run, only_where_not_finite
 from inductor_codegen.codegen.cpp.loops.bounds import together
 from inductor_codegen.codegen.cpp.loops.half_blocks import NO_BLOCKS, HalfBlocks, converts_rows, half_blocks
 from inductor_codegen.codegen.cpp.loops.innermost import InnermostWriter
 from inductor_codegen.codegen.cpp.loops.threads import Sharing
-from inductor_codegen.codegen.cpp.text.dtypes import COMPUTED
+from inductor_codegen.codegen.cpp.text.dtypes import COMPUTED, STORED, loaded
 from inductor_codegen.codegen.cpp.text.reductions import Accumulator
 from inductor_codegen.codegen.cpp.text.scope import Scope, conditions
 from inductor_codegen.ir.index import LoopVar
@@ -197,6 +198,8 @@ class RowWriter(InnermostWriter):
             points.bind(load, f"{name}[{inner[-1].name}]")
         for load, name in blocks.loads.items():
             points.bind(load, f"{name}[{inner[-1].name} - strip]")
+        if bounds is not None and bounds == ("0", self.names.size(inner[0].extent)):
+            self._lay_out(repeated_loads(postorder(roots), needed, self.kernel), points)
         points.compute(roots)
         for loop in inner[:-1]:
             self._loop(loop, *(bounds if bounds and loop == inner[0] else ()))
@@ -209,6 +212,21 @@ class RowWriter(InnermostWriter):
             self.add(*points.lines, *self._statements(step.points, points, {}))
             self.close()
         self.close(max(0, len(inner) - 1) + bool(needed_by))
+
+    def _lay_out(self, loads: list[Load], points: Scope) -> None:
+        """Lay elements that repeat along a row out beside each other, for all rows that have the same."""
+        loop = self.kernel.inner[0]
+        for load in loads:
+            name, index = self.names.new("w"), points.index(load.index)
+            self.arrays += [f"{STORED[load.dtype]} {name}[{loop.extent}];", f"int64_t {name}_from = -1;"]
+            self.open("")
+            self.add(f"const int64_t {loop.name} = 0, from = {index};")
+            self.open(f"if ({name}_from != from)")
+            self.add(f"{name}_from = from;")
+            self._loop(loop)
+            self.add(f"{name}[{loop.name}] = {load.buffer}[{index}];")
+            self.close(3)
+            points.bind(load, loaded(f"{name}[{loop.name}]", load.dtype))
 
     def _convert_rows(self, blocks: HalfBlocks, row: Scope, *, may_add: bool) -> None:
         """Convert rows of 16-bit floats before the first pass that reads them, if that is for more than one."""

@@ -32,6 +32,8 @@ class Writer:
     def __init__(self, kernel: Kernel) -> None:
         self.kernel = kernel
         self.lines: list[str] = []
+        self.arrays: list[str] = []
+        """Definitions that stand before all loops."""
         self.indent = 1
         self.names = Names()
         self.dtypes = {buffer.name: buffer.dtype for buffer in kernel.buffers}
