@@ -43,6 +43,10 @@ CHANGES = [
 """
 
 PROGRAMS = {
+    "the hash of a tensor by its method": """
+def program(x):
+    return x + 1, x.__hash__() == id(x), torch.Tensor.__hash__(x) == hash(x), {x: 1}[x]
+""",
     "a list is empty while it is sorted": """
 def program(x):
     seen, items, more = [], [3, 1, 2], [2, 1]

@@ -32,6 +32,13 @@ CALLS: list[tuple[Any, tuple[Any, ...]]] = [
     (ATEN.full.default, ([3], 1e39)),
     (ATEN.where.ScalarOther, (INTEGERS > 2, torch.ones(2, 3), 1e39)),
     (ATEN.fill.Scalar, (torch.ones(70, 70), 1e39)),
+    (ATEN.sort.default, (torch.ones(2, 2) * 1j,)),
+    (ATEN.topk.default, (torch.ones(3) * 1j, 1)),
+    (ATEN.cummax.default, (torch.ones(3) * 1j, 0)),
+    (ATEN.kthvalue.default, (torch.ones(3) > 0, 1)),
+    (ATEN.linalg_inv_ex.default, (torch.ones(2, 2).half(),)),
+    (ATEN._cdist_forward.default, (INTEGERS, INTEGERS, 2.0, None)),
+    (ATEN.im2col.default, (INTEGERS[None, None], [2, 2], [1, 1], [0, 0], [1, 1])),
 ]
 
 

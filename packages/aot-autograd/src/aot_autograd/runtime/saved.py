@@ -5,17 +5,42 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
+import torch
+
 from aot_autograd.plan import BackwardPlan, JointPlan, SavedOutput
 from fx_interface.python_runtime.quick_dataclasses import dataclass
 
-RELEASED = (
-    "Trying to backward through a compiled graph a second time, after what it had kept for that was freed: specify\n"
-    "  retain_graph=True in the first backward"
-)
 WRITTEN = (
     "one of the variables needed for gradient computation has been modified by an inplace operation since an earlier\n"
     "  backward of other results of the same compiled function"
 )
+
+
+class _Freed(torch.autograd.Function):
+    """A node that saves nothing, whose context outlives it."""
+
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor, contexts: list[Any]) -> torch.Tensor:
+        contexts.append(ctx)
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Any) -> Any:
+        return gradient, None
+
+
+def released() -> RuntimeError:
+    """The refusal of a backward after one that has freed what was saved: as torch words it."""
+    contexts: list[Any] = []
+    unseen = (torch._C.DisableTorchFunction(), torch._C._DisableTorchDispatch(), torch.inference_mode(False))
+    with unseen[0], unseen[1], unseen[2], torch.enable_grad():
+        x = torch.empty((), requires_grad=True)
+        torch.autograd.grad(_Freed.apply(x, contexts), x)  # type: ignore[no-untyped-call]
+    try:
+        _ = contexts[0].saved_tensors
+    except RuntimeError as error:
+        return RuntimeError(*error.args)
+    return RuntimeError("a backward was asked for a second time")
 
 
 def owned(plan: JointPlan, backward_plan: BackwardPlan) -> list[bool]:
@@ -46,7 +71,7 @@ def reader(plan: JointPlan, backward_plan: BackwardPlan) -> Callable[[Any], list
         later: Kept | None = getattr(ctx, "later", None)
         if later is not None:
             if later.saved is None:
-                raise RuntimeError(RELEASED)
+                raise released()
             if any(
                 value._version != version for value, version in zip(later.saved, later.versions, strict=True)
             ):
@@ -56,7 +81,7 @@ def reader(plan: JointPlan, backward_plan: BackwardPlan) -> Callable[[Any], list
         if kept is None:
             return list(stored)
         if len(kept) != count:
-            raise RuntimeError(RELEASED)
+            raise released()
         return [kept[place] if own else stored[place] for own, place in order]
 
     return read

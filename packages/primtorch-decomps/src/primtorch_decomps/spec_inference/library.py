@@ -104,7 +104,7 @@ class Library:
             return spec
         if found is NotImplemented or _has_negative_size(found):
             return self._infer_without_rule(op, args, kwargs, env)
-        if op in self.decompositions or self._kernels.asks_about(op):
+        if op in self.decompositions or self._kernels.asks_about(op, args, kwargs):
             self._kernels.check(op, args, kwargs, env)
         return found  # type: ignore[no-any-return]
 

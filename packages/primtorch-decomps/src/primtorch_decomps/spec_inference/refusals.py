@@ -64,6 +64,9 @@ _RANDOM: Final = frozenset(
     }
 )
 """Operators that fill a tensor like one that they are given with random numbers."""
+_INTEGERS: Final = frozenset({torch.int32, torch.int64})
+_USUAL: Final = frozenset({torch.float32, torch.float64, *_INTEGERS})
+"""Dtypes of numbers and of indices beside them, which most kernels take."""
 
 
 class Kernels:
@@ -99,9 +102,14 @@ class Kernels:
             _convert(args[_FILLS[op]], kwargs.get("dtype"))
         self._taken.add(kind)
 
-    def asks_about(self, op: OpOverload) -> bool:
-        """Whether kernels are asked about an operator although no decomposition is written for it."""
-        return op in _OF_TWO or op in _OF_SIZES or op.overloadpacket in _RANDOM
+    def asks_about(self, op: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
+        """Whether kernels are asked about an operator although no decomposition is written for it: those that fill
+        tensors, and others about dtypes that many kernels lack. What fails for its content stays in a graph anyway."""
+        if op in _OF_TWO or op in _OF_SIZES or op.overloadpacket in _RANDOM:
+            return True
+        dtypes = {spec.dtype for spec in _specs((*args, *kwargs.values()))}
+        rare = bool(dtypes) and (not dtypes <= _USUAL or dtypes <= _INTEGERS)
+        return rare and not may_fail(op, args, kwargs)
 
 
 def _can_be_asked(op: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any], devices: set[str]) -> bool:

@@ -20,7 +20,7 @@ from aot_autograd.runtime.double_backward.unseen import run_unseen
 from aot_autograd.runtime.gradients.between_results import possible
 from aot_autograd.runtime.gradients.incoming_gradients import are_plain, dense, resolved, tangent_reader
 from aot_autograd.runtime.gradients.saved_values import Choice, Collector
-from aot_autograd.runtime.saved import RELEASED, owned
+from aot_autograd.runtime.saved import owned, released
 from fx_interface.backend import CompiledGraph
 from fx_interface.errors import refuses_layout
 from fx_interface.torch_internals.dispatch_mode import operators_are_watched, without_dispatch_modes
@@ -87,7 +87,7 @@ class Backward:
         self, ctx: Any, grads: Sequence[Any], complete: bool = False, choice: Choice | None = None
     ) -> Sequence[Any]:
         if self._released and any(grads[position] is not None for position in self._released):
-            raise RuntimeError(RELEASED)
+            raise released()
         plain = are_plain(grads)
         if not plain:
             grads = tuple(resolved(grads))
@@ -100,7 +100,7 @@ class Backward:
             return (None,) * self._inputs
         if not are_true:
             if cuts or not plain or torch.is_grad_enabled():
-                raise RuntimeError(RELEASED)
+                raise released()
             return self._without_saved(ctx, saved, grads, choice)
         if cuts:
             repetition = self._repetition
@@ -158,7 +158,7 @@ class Backward:
         """Gradients that do not depend on what is saved, which is gone."""
         gradients = self._compiled(ctx, others, grads, False, False)
         if _has_nan(g for i, g in enumerate(gradients) if choice is None or choice.targets >> i & 1):
-            raise RuntimeError(RELEASED)  # zeros times what stands in for what is gone
+            raise released()  # zeros times what stands in for what is gone
         return gradients
 
     def _compiled(

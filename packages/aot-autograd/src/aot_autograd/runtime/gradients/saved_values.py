@@ -9,7 +9,7 @@ import torch
 
 from aot_autograd.plan import BackwardPlan, JointPlan, Region, SavedInput, SavedOutput
 from aot_autograd.runtime.gradients.incoming_gradients import known_sizes, new_tensor
-from aot_autograd.runtime.saved import RELEASED, Kept, order_of, owned, reader
+from aot_autograd.runtime.saved import Kept, order_of, owned, reader, released
 
 _current_task = torch._C._current_graph_task_id
 _keeps_graph = torch._C._autograd._get_current_graph_task_keep_graph
@@ -148,7 +148,7 @@ class Collector:
             before = freed
             ctx.freed_before = _current_task(), before
         if comes_to & before:
-            raise RuntimeError(RELEASED)
+            raise released()
         return freed | comes_to
 
     def _for_some(self, ctx: Any, arriving: Sequence[int], freed: int, reads: int) -> Collected:
@@ -174,7 +174,7 @@ class Collector:
             others = dict(zip(overwritten, self._others(ctx, overwritten), strict=True))
             return [others.get(slot, value) for slot, value in enumerate(saved)], may_give_away, True
         if reads:
-            raise RuntimeError(RELEASED)
+            raise released()
         return self._others(ctx, range(len(self._backward_plan.saved))), False, False
 
     def _is_read_after(self, freed: int) -> bool:
@@ -193,7 +193,7 @@ class Collector:
         if kept is None:
             return list(stored)
         if len(kept) != self._count:
-            raise RuntimeError(RELEASED)
+            raise released()
         return [kept[place] if own else stored[place] for own, place in self._order]
 
     def _stored_for(self, ctx: Any, results: int) -> tuple[list[Any], Collection[int]]:

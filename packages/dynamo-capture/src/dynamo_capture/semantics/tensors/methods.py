@@ -226,6 +226,11 @@ def _len(tx: Context, owner: TensorValue, args: list[Value], kwargs: dict[str, V
     return None if args or kwargs else Const(owner.length(tx))
 
 
+@method("__hash__")
+def _hash(tx: Context, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    return None if args or kwargs else Const(hash).call(tx, [owner], {})
+
+
 @method("__iter__")
 def _iter(tx: Context, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
     return None if args or kwargs else owner.iterate(tx)
