@@ -88,3 +88,17 @@ def test_the_loop_that_looks_rows_up_is_not_the_one_along_memory() -> None:
     *_, kernel = plan(graph.build(graph.call(p.sum, found, [1]))).kernels
     assert kernel.vector is Vector.OUTER
     assert kernel.outer[-1].extent == 64
+
+
+def test_points_that_use_totals_of_other_kernels_run_through_memory() -> None:
+    """A library call needs the channels' totals before: nothing keeps a channel's points together after it."""
+    graph = ExampleGraph()
+    sizes = [3, 8, 5, 7]
+    x = graph.input(torch.randn(sizes).to(memory_format=torch.channels_last))
+    total = graph.call(p.sum, x, [0, 2, 3])
+    mixed = graph.call(torch.ops.aten.mv.default, graph.input(torch.randn(8, 8), "weight"), total)
+    by_channel = graph.call(p.broadcast_in_dim, total, sizes, [1])
+    scaled = graph.call(p.mul, x, by_channel)
+    result = graph.call(p.add, scaled, graph.call(p.broadcast_in_dim, mixed, sizes, [1]))
+    *_, last = plan(graph.build(result)).kernels
+    assert extents(last) == ([105], [8])

@@ -196,6 +196,8 @@ class _Finisher:
         if not loops:
             return Vector.INNER
         chosen = vector_loop(loops, accesses, self._env)
+        if not body.accumulations and not body.row_stores:
+            body.outer, body.inner = loops, []  # nothing is reduced: rows need not stay together
         lead = accesses[0] if accesses else Index(0)
         body.outer = _last(by_stride(body.outer, lead, self._env), chosen)
         if all(

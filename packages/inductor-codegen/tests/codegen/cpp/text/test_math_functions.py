@@ -164,6 +164,13 @@ def test_log_gamma_is_as_near_to_float64_as_eager(level: str | None) -> None:
         assert name == "zeros below 0" or errors.max() <= 0.55, name
 
 
+def test_log_gamma_of_1_and_2_is_0() -> None:
+    graph = ExampleGraph()
+    x = graph.input(torch.tensor([1.0, 2.0]).repeat(20))
+    (found,) = Stepper(plan(graph.build(graph.call(p.lgamma, x))), threads=1)(*graph.examples)
+    assert _same(found, torch.zeros(40)).all()
+
+
 @pytest.mark.parametrize("value", [0.0, -0.0, -1.0, -3.0, -1e7, math.inf, -math.inf])
 def test_log_gamma_of_a_pole_is_infinite(value: float) -> None:
     graph = ExampleGraph()

@@ -134,7 +134,7 @@ INLINE double sine_of_pi_times(double r) {  // for 0 <= r <= 0.5
 }
 INLINE double log_gamma_of_magnitude(double z) {
   double l = wide_log(z), below = z < 1 ? z + 1 : z, t = below - 2;
-  double near = t * (t + 1) * log_gamma_factor(t);
+  double near = t * (t + 1) * log_gamma_factor(t) + 0.0;  // of 1 it is 0, not -0
   double v = 1 / z;
   double far = MULTIPLY_ADD_DOUBLE(z - 0.5, l - 1, 0.41893853320467274) + v * log_gamma_rest(v * v);
   near = z < 1 ? near - l : near;
