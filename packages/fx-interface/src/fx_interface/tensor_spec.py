@@ -65,7 +65,7 @@ class TensorSpec:
     @property
     def is_static(self) -> bool:
         """Whether no size or stride is symbolic."""
-        return not any(isinstance(n, Expr) for n in (*self.sizes, *self.strides))
+        return Expr not in map(type, self.sizes) and Expr not in map(type, self.strides)
 
     def __str__(self) -> str:
         sizes = ", ".join(map(str, self.sizes))

@@ -114,5 +114,6 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     """The names that need torch load it on first use, so that the rest can be used and tested without."""
     if name in _NEED_TORCH:
-        return getattr(importlib.import_module(_NEED_TORCH[name]), name)
+        found = globals()[name] = getattr(importlib.import_module(_NEED_TORCH[name]), name)
+        return found
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

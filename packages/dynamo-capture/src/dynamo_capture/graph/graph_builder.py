@@ -215,9 +215,8 @@ class GraphOutput:
                 node = self.graph.create_node("placeholder", name, (), {}, name)
         else:
             node = self.graph.create_node("placeholder", name, (), {}, name)
-        node.target = (
-            node.name
-        )  # a call may have the name already; the generated code calls the argument by its target
+        if node.target != node.name:  # a call has it; the generated code calls the argument by its target
+            node.target = node.name
         node.meta[SPEC_KEY] = spec
         return node
 

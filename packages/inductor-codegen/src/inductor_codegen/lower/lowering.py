@@ -178,7 +178,7 @@ class Lowering(Values):
         return arg
 
     def _primitive(self, prim: PrimOp, node: Node, known: dict[Node, Any]) -> Any:
-        args = tuple(self._argument(arg, known) for arg in node.args)
+        args = tuple([self._argument(arg, known) for arg in node.args])
         kwargs = {name: self._argument(arg, known) for name, arg in node.kwargs.items()}
         if prim.kind is PrimKind.VIEW:
             operand, view = formulas.view_of(prim.name, *args, **kwargs)
@@ -190,8 +190,9 @@ class Lowering(Values):
         for dtype in (spec.dtype, *(arg.dtype for arg in args if isinstance(arg, Operand))):
             if dtype not in STRIDED_DTYPES:
                 raise unsupported("IND102", f"primitive {prim.name} on {dtype}", where)
-        args = self._twins.brought(args, spec.device, where)
-        kwargs = {name: self._twins.brought(arg, spec.device, where) for name, arg in kwargs.items()}
+        if not self.devices <= {spec.device}:
+            args = self._twins.brought(args, spec.device, where)
+            kwargs = {name: self._twins.brought(arg, spec.device, where) for name, arg in kwargs.items()}
         if prim.name == "cat" and joining.wants_a_call(args[0], spec):
             joined = self._joined(node, args, kwargs, spec, where)
             if joined is not None:

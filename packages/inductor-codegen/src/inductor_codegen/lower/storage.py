@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import torch
+
 from fx_interface.errors import UserLocation
 from fx_interface.symbols import ShapeEnv
 from fx_interface.tensor_spec import TensorSpec, contiguous_strides
@@ -16,6 +18,8 @@ class Values:
     def __init__(self, env: ShapeEnv) -> None:
         self.env = env
         self.result = Lowered()
+        self.devices: set[torch.device] = set()
+        """Where values are; nearly always one device."""
         self._names: set[str] = set()
         self._copies: dict[tuple[Operand, Sizes], Placed] = {}
         self._laid: dict[tuple[Sizes, Sizes, bool, bool], tuple[Sizes, Sizes]] = {}
@@ -39,6 +43,7 @@ class Values:
         while name in self._names:
             name += "_"
         self._names.add(name)
+        self.devices.add(spec.device)
         value = Value(
             len(self.result.values), name, sizes, strides, spec.dtype, spec.device, formula, where=where
         )

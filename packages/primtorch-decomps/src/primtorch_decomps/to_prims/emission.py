@@ -87,7 +87,7 @@ class Emitter:
 
     def _placeholder(self, node: Node, call: Call) -> None:
         made = self.graph.create_node("placeholder", node.target, name=node.name)
-        made.meta = dict(node.meta)
+        made.meta.update(node.meta)
         self.nodes[call] = made
         self._bind(call, made)
 

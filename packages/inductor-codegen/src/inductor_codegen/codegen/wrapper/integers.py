@@ -37,7 +37,7 @@ def integers(values: Iterable[IntLike]) -> str:
 
 def is_static(values: Iterable[IntLike]) -> bool:
     """Whether no value is symbolic."""
-    return not any(isinstance(value, Expr) for value in values)
+    return Expr not in map(type, values)
 
 
 def _literal(value: int) -> str:

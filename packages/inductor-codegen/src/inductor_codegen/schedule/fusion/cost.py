@@ -72,13 +72,14 @@ class TreeCost:
 def tree_costs(lowered: Lowered, edges: list[list[tuple[int, Edge]]], stored: set[int]) -> list[TreeCost]:
     """For each value what computing it at its use would cost; values in ``stored`` are loaded at no work."""
     costs: list[TreeCost] = []
+    loads_of = {size: TreeCost(0, 1, size) for size in {value.dtype.itemsize for value in lowered.values}}
     for value, reads in zip(lowered.values, edges, strict=True):
         work, loads, size, plain = _own_cost(value.formula), 0, 0, isinstance(value.formula, _ARITHMETIC)
         one = isinstance(value.formula, Pointwise | Fill)
         for source, edge in reads:
             below, read = costs[source], lowered.values[source]
             if source in stored or read.formula is None or _is_reduction(lowered, source):
-                below = TreeCost(0, 1, read.dtype.itemsize)
+                below = loads_of[read.dtype.itemsize]
             work += below.work
             plain = plain and below.plain and edge.match is not Match.OTHER
             one = one and (

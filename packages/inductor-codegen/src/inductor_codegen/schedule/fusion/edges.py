@@ -42,34 +42,48 @@ class Edge:
     repeats: bool = False
 
 
-def edges_of(value: Value) -> list[tuple[int, Edge]]:
-    """The values that ``value`` is computed from, each with its edge."""
-    formula = value.formula
-    if formula is None:
-        return []
-    found: list[tuple[int, Edge]] = []
-    for operand in operands_of(formula):
-        read = (operand.source, _edge(formula, operand, value))
-        if read not in found:
-            found.append(read)
-    return found
+class Edges:
+    """The edges of a graph's values. Most operands are seen through no view, over few different sizes: their edges are
+    made once."""
 
+    def __init__(self) -> None:
+        self._plain: dict[Sizes, Edge] = {}
 
-def _edge(formula: Formula, operand: Operand, value: Value) -> Edge:
-    match formula:
-        case Pointwise():
-            return classify(operand, value.sizes)
-        case Reduction():
-            return classify(operand, formula.operand.sizes)
-        case Cat() | Pad():
-            return Edge(Match.OTHER, (), _repeats(operand))
-        case Gather(table, _, index_dims):
-            if operand is not table:
-                inner = classify(operand, operand.sizes)
-                if inner.match is Match.SAME:
-                    return _kept_edge(index_dims, value.sizes)
-            return Edge(Match.OTHER, (), True)
-    return Edge(Match.OTHER, (), True)
+    def of(self, value: Value) -> list[tuple[int, Edge]]:
+        """The values that ``value`` is computed from, each with its edge."""
+        formula = value.formula
+        if formula is None:
+            return []
+        found: list[tuple[int, Edge]] = []
+        for operand in operands_of(formula):
+            read = (operand.source, self._edge(formula, operand, value))
+            if read not in found:
+                found.append(read)
+        return found
+
+    def _edge(self, formula: Formula, operand: Operand, value: Value) -> Edge:
+        match formula:
+            case Pointwise():
+                return self._classified(operand, value.sizes)
+            case Reduction():
+                return self._classified(operand, formula.operand.sizes)
+            case Cat() | Pad():
+                return Edge(Match.OTHER, (), _repeats(operand))
+            case Gather(table, _, index_dims):
+                if operand is not table:
+                    inner = classify(operand, operand.sizes)
+                    if inner.match is Match.SAME:
+                        return _kept_edge(index_dims, value.sizes)
+                return Edge(Match.OTHER, (), True)
+        return Edge(Match.OTHER, (), True)
+
+    def _classified(self, operand: Operand, sizes: Sizes) -> Edge:
+        if operand.views:
+            return classify(operand, sizes)
+        found = self._plain.get(sizes)
+        if found is None:
+            found = self._plain[sizes] = classify(operand, sizes)
+        return found
 
 
 def _repeats(operand: Operand) -> bool:

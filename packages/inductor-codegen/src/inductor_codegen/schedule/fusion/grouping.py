@@ -18,7 +18,7 @@ from inductor_codegen.lower.values import Fill, Iota, Lowered, Placed, Pointwise
 from inductor_codegen.schedule.fusion.cost import TreeCost, tree_costs
 from inductor_codegen.schedule.fusion.data_dependence import Tokens
 from inductor_codegen.schedule.fusion.domain import Domain
-from inductor_codegen.schedule.fusion.edges import Edge, Match, edges_of
+from inductor_codegen.schedule.fusion.edges import Edge, Edges, Match
 from inductor_codegen.schedule.fusion.gpu_groups import is_split
 from inductor_codegen.schedule.fusion.groups import Group, Grouping, Position
 from inductor_codegen.schedule.fusion.merging import MAX_MEMBERS, Merger
@@ -48,7 +48,7 @@ def group_values(lowered: Lowered) -> Grouping:
 class _Grouper:
     def __init__(self, lowered: Lowered) -> None:
         self.lowered = lowered
-        self.edges = [edges_of(value) for value in lowered.values]
+        self.edges = list(map(Edges().of, lowered.values))
         self.uses = [_Uses() for _ in lowered.values]
         self.groups: dict[int, Group] = {}
         self.homes: list[list[Group]] = [[] for _ in lowered.values]
@@ -137,21 +137,16 @@ class _Grouper:
         """
         found: dict[int, tuple[set[Position], bool]] = {}
         for consumer, edge in self.uses[value.number].reads:
+            reader = self.lowered.values[consumer]
             for group in self.homes[consumer]:
-                known, repeats = found.get(group.unit, (set(), False))
-                for position in self._positions_through(value, consumer, edge, group):
+                before = found.get(group.unit)
+                known, repeats = (set(), False) if before is None else before
+                for base in (Position.FULL,) if consumer in group.reductions else group.members[consumer]:
+                    position = self._compose(base, value, reader, edge, group)
                     repeats = repeats or (position is Position.OTHER and edge.repeats)
-                    known = known | {position}
+                    known.add(position)
                 found[group.unit] = (known, repeats)
         return found
-
-    def _positions_through(self, value: Value, consumer: int, edge: Edge, group: Group) -> set[Position]:
-        reader = self.lowered.values[consumer]
-        reduces = consumer in group.reductions
-        return {
-            self._compose(Position.FULL if reduces else position, value, reader, edge, group)
-            for position in group.members[consumer]
-        }
 
     def _compose(self, base: Position, value: Value, reader: Value, edge: Edge, group: Group) -> Position:
         if value.device != group.device or edge.match is Match.OTHER or base is Position.OTHER:
