@@ -151,6 +151,16 @@ def test_breaks_recompilations_and_stages_are_shown(report: _Page) -> None:
     assert re.search(r"\d ms", bar.get_attribute("title"))
 
 
+def test_what_a_reader_asks_first_comes_first(report: _Page) -> None:
+    """What was compiled, where the time went, and what stands in the way, before every graph."""
+    shown = report.page.locator("#summary").inner_text()
+    assert re.match(r"\d+ compilations in [\d.]+ s: \d+ graphs, ", shown), shown
+    links = report.page.locator("#contents a").all()
+    names = [link.get_attribute("href") for link in links]
+    assert names[:4] == ["#time", "#graph-breaks", "#recompilations", "#runs-uncompiled"]
+    assert names.index("#graphs") > names.index("#steps-by-time")
+
+
 def test_a_link_to_a_line_opens_the_source_there(report: _Page) -> None:
     page = report.page
     page.click("#break-0 .body a >> nth=0")
@@ -240,6 +250,7 @@ def test_five_thousand_nodes_can_be_seen_whole_and_near(browser: Any, tmp_path: 
     assert page.locator("#graph-0 svg [data-node]").count() == 0  # one path from afar
     drawn = page.locator("#graph-0 svg path.far").first.get_attribute("d")
     assert drawn.count("M") == 4999
+    page.locator("#graph-0 .picture").scroll_into_view_if_needed()
     box = page.locator("#graph-0 .picture").bounding_box()
     page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     page.mouse.wheel(0, -2000)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import html
 import json
 from collections.abc import Mapping
 from importlib.resources import files
 from typing import Any
+
+from fxstack.observing.summary import summary
 
 SCRIPTS = ("dom.js", "layout.js", "picture.js", "timeline.js", "sections.js", "main.js")
 """In the order in which they need each other."""
@@ -16,6 +19,7 @@ def html_page(data: Mapping[str, Any]) -> str:
     parts = {
         "STYLE": _asset("style.css"),
         "SCRIPT": "\n".join(map(_asset, SCRIPTS)),
+        "SUMMARY": html.escape(summary(data).splitlines()[0]) if data["frames"] else "",
         "RECORD": json.dumps(data).replace("<", "\\u003c"),
     }
     begin, *rest = _asset("page.html").split("@@")

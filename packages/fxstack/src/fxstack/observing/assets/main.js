@@ -1,13 +1,13 @@
 // The page: sections, search, folding, and following links to parts that are folded.
 
 const SECTIONS = [
-  ["compilations", record.frames.map(frameEntry)],
-  ["graphs", record.graphs.map(graphEntry)],
   ["graph breaks", record.breaks.map(breakEntry)],
   ["recompilations", record.recompiles.map(recompileEntry)],
   ["runs uncompiled", record.uncompiled.map(leftEntry)],
-  ["guards", record.guards.map(guardEntry)],
   ["steps by time", record.steps.map(stepRow), ["step", "runs", "shortest, us", "in all, ms", "share, %", "bytes", "GB/s", "of a copy, %"]],
+  ["compilations", record.frames.map(frameEntry)],
+  ["graphs", record.graphs.map(graphEntry)],
+  ["guards", record.guards.map(guardEntry)],
   ["kernels", kernelEntries()],
   ["memory", record.memory.map(memoryEntry)],
   ["library calls", callEntries(), ["operator", "calls"]],
@@ -19,7 +19,8 @@ const entries = [];
 function build() {
   const contents = document.getElementById("contents"), main = document.getElementById("sections");
   const versions = Object.entries(record.versions).map(([name, version]) => `${name} ${version}`).join(", ");
-  main.append(el("p", { class: "soft" }, `${record.when}, ${versions}`), el("h2", { id: "time" }, "time"));
+  main.prepend(el("p", { class: "soft" }, `${record.when}, ${versions}`));
+  main.append(el("h2", { id: "time" }, "time"));
   main.append(...(record.spans.length ? [...timeline(record.spans), phases(record.spans)] : ["nothing was compiled"]));
   contents.append(el("a", { href: "#time" }, "time"));
   for (const [name, items, heads] of SECTIONS) {
