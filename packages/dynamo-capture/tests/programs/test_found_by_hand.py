@@ -43,6 +43,30 @@ CHANGES = [
 """
 
 PROGRAMS = {
+    "a class whose initializer is given other arguments makes one object": """
+class Made:
+    def __new__(cls, *args, **kwargs):
+        LOG.append("new")
+        return super().__new__(cls)
+    def __init__(self, a, b):
+        LOG.append("init")
+def program(x):
+    return x + 1, caught(Made, 1), caught(Made, 1, 2, 3), caught(lambda: Made(1, c=2)), type(Made(1, 2)).__name__
+""",
+    "of equal keys in a display the first stays": """
+def program(x):
+    return x + 1, {1: "a", True: "b", 1.0: "c"}, {0.0: 1, -0.0: 2}, {False: x, 0: x * 2}
+""",
+    "an object is asked for its length where a call spreads it": """
+class Counted:
+    def __len__(self):
+        LOG.append("len")
+        return 2
+    def __getitem__(self, index):
+        return [1, 2][index]
+def program(x):
+    return x + 1, (lambda *args: args)(*Counted())
+""",
     "the hash of a tensor by its method": """
 def program(x):
     return x + 1, x.__hash__() == id(x), torch.Tensor.__hash__(x) == hash(x), {x: 1}[x]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from dynamo_capture.bytecode.versions.running import RULES
 from dynamo_capture.foundation.break_kinds import OBJECT_OPERATION, UNKNOWN_VALUE
@@ -68,7 +68,10 @@ def build_map(frame: Frame, step: Step) -> None:
 def build_const_key_map(frame: Frame, step: Step) -> None:
     keys = frame.stack.pop().as_constant()
     values = frame.pop_n(step.arg)
-    frame.stack.append(DictValue({k: [Const(k), v] for k, v in zip(keys, values, strict=True)}))
+    entries: dict[Any, list[Value]] = {}
+    for key, value in zip(keys, values, strict=True):  # of equal keys the first stays, with the last value
+        entries.setdefault(key, [Const(key), value])[1] = value
+    frame.stack.append(DictValue(entries))
 
 
 @opcode("BUILD_STRING")

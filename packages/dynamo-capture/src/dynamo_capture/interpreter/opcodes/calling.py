@@ -105,4 +105,4 @@ def call_function_ex(frame: Frame, step: Step) -> None:
     if not all(isinstance(name, str) for name in kwargs):
         raise tx.raises(TypeError, "keywords must be strings")
     frame.callee = function
-    frame.stack.append(function.call(tx, list(positional.unpack(tx)), kwargs))
+    frame.stack.append(function.call(tx, list(positional.items_for_list(tx)), kwargs))

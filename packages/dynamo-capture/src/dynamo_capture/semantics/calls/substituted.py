@@ -15,6 +15,7 @@ from typing import Any
 import torch
 
 from dynamo_capture.foundation.break_kinds import NOT_IN_PYTHON
+from dynamo_capture.foundation.class_members import member
 from dynamo_capture.foundation.errors import GraphBreak, NotConstant, UserRaise
 from dynamo_capture.foundation.skip_rules import is_worth_capturing
 from dynamo_capture.frames import tracebacks
@@ -76,11 +77,23 @@ def check_words(
     """What a function in C refuses is said in its own words: where capture has refused the arguments, the function is
     asked if they are plain data, and else Python calls it. Returns for an exception that is not capture's."""
     error = raised.value
-    if type(owner.value) is types.FunctionType or not issubclass(error.python_type(), TypeError):
+    if (
+        type(owner.value) is types.FunctionType
+        or _is_made_in_python(owner.value)
+        or not issubclass(error.python_type(), TypeError)
+    ):
         return
     if not error.is_exact and _is_its_own(tx, error):
         refuse(tx, owner, args, kwargs)
         raise GraphBreak(NOT_IN_PYTHON, f"{owner.describe()} refuses what it is given")
+
+
+def _is_made_in_python(owner: Any) -> bool:
+    """Whether a class makes its instances by code in Python, which has run as far as it goes."""
+    return isinstance(owner, type) and any(
+        isinstance(getattr(member(cls, name), "__func__", member(cls, name)), types.FunctionType)
+        for cls, name in ((owner, "__new__"), (owner, "__init__"), (type(owner), "__call__"))
+    )
 
 
 def not_taken(owner: Value) -> GraphBreak:
