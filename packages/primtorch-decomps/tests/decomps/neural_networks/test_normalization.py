@@ -67,6 +67,18 @@ def test_group_norm_of_channels_last(
     check_operator("aten.native_group_norm.default", x, weight, bias, 2, 6, places, groups, 1e-5, slack=16)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("groups", [1, 3, 6])
+@pytest.mark.parametrize("affine", [True, False])
+def test_group_norm_backward_of_channels_last(affine: bool, groups: int, dtype: torch.dtype) -> None:
+    """The sums of a group are made of those of its channels."""
+    x, grad = (torch.randn(2, 6, 5, 3).to(dtype).contiguous(memory_format=torch.channels_last) for _ in "xg")
+    weight = torch.randn(6).to(dtype) if affine else None
+    _, mean, rstd = ATEN.native_group_norm.default(x, weight, weight, 2, 6, 15, groups, 1e-5)
+    args = (grad, x, mean, rstd, weight, 2, 6, 15, groups, [True, affine, affine])
+    check_operator("aten.native_group_norm_backward.default", *args, slack=16)
+
+
 _INFINITE = (float("inf"), -float("inf"), 0.0, 1.0, float("nan"))
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import torch
 
@@ -85,22 +86,23 @@ def _spread_over_row(
     x: PrimTensor,
     mean: PrimTensor,
     scale: PrimTensor,
-    dims: Sequence[int],
+    total: Callable[[PrimTensor], PrimTensor],
     number: IntLike,
 ) -> PrimTensor:
-    """What a row's normalisation makes of the gradients ``inner``, which are those of ``(x - mean) * scale``.
+    """What a row's normalisation makes of the gradients ``inner``, which are those of ``(x - mean) * scale``. ``total``
+    gives the sum of a row's ``number`` elements, in a form that is broadcast to them.
 
     Where one of a row's sums is not finite, eager's kernels on a CPU have other infinities and NaN: they add up three
     terms, each of which may be infinite. Generated code skips the pass over a row that has none.
     """
     normal = (x - mean) * scale
-    drift = ops.div(_kept_sum(inner, dims), number)
-    tilt = ops.div(_kept_sum(inner * normal, dims), number)
+    drift = ops.div(total(inner), number)
+    tilt = ops.div(total(inner * normal), number)
     if x.device.type != "cpu":
         return scale * (inner - drift - normal * tilt)
     both = drift + tilt
     broken = ops.ne(both - both, 0.0)
-    along = _kept_sum(ops.where(broadcast_to(broken, x.sizes), inner * x, 0.0), dims)
+    along = total(ops.where(broadcast_to(broken, x.sizes), inner * x, 0.0))
     per_x = (drift * mean - ops.div(along, number)) * (scale * scale * scale)
     factor = ops.where(broken, per_x, -tilt * scale * scale)
     origin = ops.where(broken, 0.0, mean)
@@ -126,7 +128,8 @@ def native_layer_norm_backward(
     inner = slope if weight is None else slope * wide(weight)
     grads: list[Optional] = [None, None, None]
     if output_mask[0]:
-        spread = _spread_over_row(inner, wide(x), wide(mean), scale, dims, ops.numel(x, dims))
+        total = partial(_kept_sum, dims=dims)
+        spread = _spread_over_row(inner, wide(x), wide(mean), scale, total, ops.numel(x, dims))
         grads[0] = ops.convert_dtype(spread, x.dtype)
     if output_mask[1] and weight is not None:
         grads[1] = ops.convert_dtype(_sum(slope * normal, outer), weight.dtype)
@@ -198,6 +201,13 @@ def _of_channels(statistic: PrimTensor, channels: IntLike) -> PrimTensor:
     return ops.reshape(broadcast_to(statistic, (batch, group, channels // group)), (batch, channels, 1))
 
 
+def _sum_of_channels(x: PrimTensor, group: int) -> PrimTensor:
+    """A group's sum for each of its channels, made of those of its channels: as in ``_moments_of_groups``."""
+    batch, channels = x.sizes[:2]
+    sums = ops.reshape(_kept_sum(x, tuple(range(2, x.rank))), (batch, group, channels // group))
+    return ops.reshape(_of_channels(_kept_sum(sums, (2,)), channels), (batch, channels, *(1,) * (x.rank - 2)))
+
+
 @decomposes("aten.native_group_norm.default")
 def native_group_norm(
     x: PrimTensor,
@@ -240,22 +250,30 @@ def native_group_norm_backward(
     group: int,
     output_mask: Sequence[bool],
 ) -> tuple[Optional, Optional, Optional]:
-    shape = (N, group, C // group, HxW)
-    slope = ops.reshape(wide(grad), shape)
-    centre = ops.reshape(wide(mean), (N, group, 1, 1))
-    scale = ops.reshape(wide(rstd), (N, group, 1, 1))
-    normal = (ops.reshape(wide(x), shape) - centre) * scale
+    if is_strided_channels_last(x.sizes, x.strides, current_trace().env):
+        shape, rest = x.sizes, (0, *range(2, x.rank))
+        ones = (1,) * (x.rank - 2)
+        centre, scale = (
+            ops.reshape(_of_channels(ops.reshape(wide(each), (N, group, 1)), C), (N, C, *ones))
+            for each in (mean, rstd)
+        )
+        parameter, total = (1, C, *ones), partial(_sum_of_channels, group=group)
+    else:
+        shape, rest = (N, group, C // group, HxW), (0, 3)
+        centre, scale = (ops.reshape(wide(each), (N, group, 1, 1)) for each in (mean, rstd))
+        parameter, total = (1, group, C // group, 1), partial(_kept_sum, dims=(2, 3))
+    slope, row = ops.reshape(wide(grad), shape), ops.reshape(wide(x), shape)
+    normal = (row - centre) * scale
     grads: list[Optional] = [None, None, None]
     if output_mask[0]:
-        inner = slope if weight is None else slope * ops.reshape(wide(weight), (1, group, C // group, 1))
-        row = ops.reshape(wide(x), shape)
-        spread = _spread_over_row(inner, row, centre, scale, (2, 3), (C // group) * HxW)
+        inner = slope if weight is None else slope * ops.reshape(wide(weight), parameter)
+        spread = _spread_over_row(inner, row, centre, scale, total, (C // group) * HxW)
         grads[0] = ops.convert_dtype(ops.reshape(spread, x.sizes), x.dtype)
     stored = x.dtype if weight is None else weight.dtype
     if output_mask[1]:
-        grads[1] = ops.convert_dtype(ops.reshape(_sum(slope * normal, (0, 3)), (C,)), stored)
+        grads[1] = ops.convert_dtype(ops.reshape(_sum(slope * normal, rest), (C,)), stored)
     if output_mask[2]:
-        grads[2] = ops.convert_dtype(ops.reshape(_sum(slope, (0, 3)), (C,)), stored)
+        grads[2] = ops.convert_dtype(ops.reshape(_sum(slope, rest), (C,)), stored)
     return grads[0], grads[1], grads[2]
 
 
