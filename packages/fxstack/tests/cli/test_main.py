@@ -122,3 +122,16 @@ def test_the_list_of_commands_is_whole_sentences(capsys: pytest.CaptureFixture[s
     own = [line for line in lines if line.split()[0] in COMMANDS]
     assert len(own) == len(COMMANDS)
     assert [line for line in own if line.endswith("...")] == []
+
+
+@pytest.mark.parametrize("command", ["explain", "report", "minify", "compile"])
+def test_where_nothing_can_be_written_is_told_before_anything_runs(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "program.py"
+    file.write_text("raise SystemExit('it ran')\n")
+    for output, words in ((tmp_path / "none" / "made", "there is no folder"), (tmp_path, "is a directory")):
+        assert main([command, "-o", str(output), str(file)]) == 2
+        said = capsys.readouterr()
+        assert words in said.err
+        assert "it ran" not in said.err + said.out

@@ -11,7 +11,7 @@ import click
 
 from fx_interface.errors import StackError
 from fxstack.artifacts.compiling import TARGETS, aot_compile
-from fxstack.cli.output import as_json, say_json
+from fxstack.cli.output import OutputFile, as_json, say_json
 from fxstack.cli.programs import made_program, running
 from fxstack_artifact import ArtifactError, make_key
 from fxstack_artifact import inspect as inspected
@@ -25,7 +25,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option(
     "-o",
     "--output",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=OutputFile(),
     help="FILE with the ending .fxa if not given",
 )
 @click.option("--make", "name", default="make", show_default=True, help="the function in FILE to call")

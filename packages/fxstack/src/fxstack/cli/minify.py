@@ -8,16 +8,14 @@ from pathlib import Path
 
 import click
 
-from fxstack.cli.output import as_json, say_json
+from fxstack.cli.output import OutputFile, as_json, say_json
 from fxstack.minify import NothingToMinifyError, Settings
 from fxstack.minify import minify as minified
 
 
 @click.command(short_help="Shrink a program that fails only where compiled.")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option(
-    "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="write the small program there"
-)
+@click.option("-o", "--output", type=OutputFile(), help="write the small program there")
 @click.option("--backend", default="inductor", show_default=True, help="a backend's name, or module:function")
 @click.option("--dynamic/--static", default=None, help="as compile(dynamic=...)")
 @click.option("--fullgraph", is_flag=True, help="as compile(fullgraph=True)")

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import click
 
-from fxstack.cli.output import as_json, say_json
+from fxstack.cli.output import OutputFile, as_json, say_json
 from fxstack.cli.scripts import Script, run_module, run_script
 from fxstack.compile import in_place_of_torch_compile
 from fxstack.observing.page import html_page
@@ -89,7 +89,7 @@ def _more(options: str, script: str, arguments: Sequence[str]) -> str:
 @click.option(
     "-o",
     "--output",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=OutputFile(),
     help="write there, not to standard output",
 )
 @as_json
@@ -128,7 +128,7 @@ def explain(
     "--output",
     default="fxstack-report.html",
     show_default=True,
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=OutputFile(),
 )
 @as_json
 def report(

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -28,6 +30,21 @@ as_json: Callable[[F], F] = click.option(
     callback=_note,
     help="print one JSON document in place of text",
 )
+
+
+class OutputFile(click.Path):
+    """The path of a file to write, in a folder that is there: what takes minutes does not fail at its end."""
+
+    def __init__(self) -> None:
+        super().__init__(dir_okay=False, writable=True, path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        made = Path(super().convert(value, param, ctx))
+        if not made.parent.is_dir():
+            self.fail(f"there is no folder {str(made.parent)!r}", param, ctx)
+        if not made.exists() and not os.access(made.parent, os.W_OK | os.X_OK):
+            self.fail(f"nothing can be written to {str(made.parent)!r}", param, ctx)
+        return made
 
 
 def say_json(value: Any) -> None:
