@@ -39,7 +39,7 @@ class OutputFile(click.Path):
         super().__init__(dir_okay=False, writable=True, path_type=Path)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
-        made = Path(super().convert(value, param, ctx))
+        made = Path(os.fsdecode(super().convert(value, param, ctx)))
         if not made.parent.is_dir():
             self.fail(f"there is no folder {str(made.parent)!r}", param, ctx)
         if not made.exists() and not os.access(made.parent, os.W_OK | os.X_OK):
