@@ -43,6 +43,27 @@ CHANGES = [
 """
 
 PROGRAMS = {
+    "operators of a container do not ask its __getattribute__": """
+def hiding(base):
+    class Hides(base):
+        def __getattribute__(self, name):
+            if name in base.__dict__:
+                raise AttributeError(name)
+            return base.__getattribute__(self, name)
+        def __getattr__(self, name):
+            return lambda *args: ("asked", name)
+    return Hides
+class Own(list):
+    pass
+MADE = [hiding(tuple)((1, 2)), hiding(list)([1, 2]), hiding(dict)({0: 5}), Own([1, 2])]
+MADE[3].__getitem__ = MADE[3].__iter__ = lambda *args: "own"
+def program(x):
+    uses = (
+        lambda o: o[0], lambda o: o[0:1], lambda o: o + o, lambda o: o * 2, list, lambda o: [*o], lambda o: 1 in o,
+        lambda o: list(reversed(o)), lambda o: (lambda a, b: (a, b))(*o), len, lambda o: o.__len__(), sorted,
+    )
+    return x + 1, [caught(use, made) for made in MADE for use in uses]
+""",
     "a class whose initializer is given other arguments makes one object": """
 class Made:
     def __new__(cls, *args, **kwargs):

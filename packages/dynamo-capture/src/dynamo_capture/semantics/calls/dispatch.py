@@ -12,16 +12,19 @@ from dynamo_capture.foundation.errors import GraphBreak, NotConstant
 from dynamo_capture.foundation.known_objects import is_known
 from dynamo_capture.semantics.calls import catalogue, known_calls, known_methods, object_calls  # noqa: F401
 from dynamo_capture.semantics.calls.builtins.methods import call_builtin_method
+from dynamo_capture.semantics.calls.builtins.slots import call_slot
 from dynamo_capture.semantics.calls.library.kept_containers import containers_in, leads_to
 from dynamo_capture.semantics.calls.substituted import call_substitute
 from dynamo_capture.semantics.given_warnings import unwarned
 from dynamo_capture.semantics.registry import PURE, PURE_MODULES
 from dynamo_capture.semantics.tensors.results.outcomes import label_of
 from dynamo_capture.values import (
+    BuiltinMethod,
     Const,
     DictValue,
     DictView,
     ListValue,
+    ObjectValue,
     SetValue,
     TupleValue,
     Value,
@@ -47,7 +50,10 @@ class Calls:
 
     def special(self, owner: Value, name: str, args: list[Value]) -> Value:
         """A special method, looked up on the class only."""
-        return self.bound_special(owner, name, args).call(self._tx, args, {})
+        bound = self.bound_special(owner, name, args)
+        if isinstance(owner, ObjectValue) and isinstance(bound, BuiltinMethod) and bound.receiver is owner:
+            return call_slot(self._tx, owner, self._tx.attributes.in_class(owner.cls, name), args, {})
+        return bound.call(self._tx, args, {})
 
     def call_builtin_method(
         self, owner: Value, name: str, args: list[Value], kwargs: dict[str, Value]
