@@ -58,6 +58,9 @@ ECOSYSTEM = (  # what integration_tests/ecosystem runs; ranges that it has run w
     "torchmetrics>=1.9,<2",
     "kornia>=0.9,<0.10",
     "tensordict>=0.15,<0.16",
+    "x-transformers>=2.31,<3",
+    "vector-quantize-pytorch>=1.32,<2",
+    "normflows>=1.7,<2",
 )
 RELEASE_TOOLS = ("towncrier>=24.8", "virtualenv>=20.26")
 NOTEBOOK_TOOLS = ("nbclient>=0.10,<1", "nbformat>=5.10", "ipykernel>=6")

@@ -10,6 +10,7 @@ Row = dict[str, Any]
 SHOWN = (
     "torch", "transformers", "peft", "accelerate", "pytorch-lightning", "diffusers", "torch-geometric", "torchao",
     "sentence-transformers", "torchdiffeq", "einops", "torchmetrics", "kornia", "tensordict",
+    "x-transformers", "vector-quantize-pytorch", "normflows",
 )  # fmt: skip
 HEAD = """# Programs of real libraries
 
