@@ -424,9 +424,7 @@ def run_in_test(path: Path, count: int, backend: str) -> tuple[frozenset[int], s
     )
     try:
         done = run()
-    except (
-        OSError
-    ):  # the system could not start a process (EFAULT was seen once, in a container that was short of memory)
+    except OSError:  # no process could be started (EFAULT was seen once, where memory was short)
         done = run()
     text = done.stdout[-20000:] + done.stderr[-5000:]
     differing = re.findall(r"^# program (\d+) of seed", done.stdout, re.MULTILINE)
