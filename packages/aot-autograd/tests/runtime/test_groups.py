@@ -150,7 +150,6 @@ def test_zeros_times_what_was_overwritten_are_zeros(compiled: Any) -> None:
 
 
 @TOLD_APART
-@TOLD_APART
 def test_a_gradient_that_is_nan_in_eager_beside_what_was_overwritten(compiled: Any) -> None:
     """The program is run again, without what was overwritten, to tell one from zeros times NaN."""
 
@@ -169,6 +168,7 @@ def test_a_gradient_that_is_nan_in_eager_beside_what_was_overwritten(compiled: A
     torch.testing.assert_close(found[1], found[0], rtol=0, atol=0, equal_nan=True)
 
 
+@TOLD_APART
 def test_a_value_that_was_overwritten_is_not_what_the_program_is_run_again_with(compiled: Any) -> None:
     def program(x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         return x.exp() * 2, x * y

@@ -22,7 +22,7 @@ from fx_interface.serialization.encoding import (
     encode_location,
     encode_source,
 )
-from fx_interface.source import LocalSource, Source
+from fx_interface.source import HandedOn, ItemSource, LocalSource, Source
 from fx_interface.symbols import IntLike, floordiv, maximum, minimum, mod, symbol
 
 RULES = (operator.add, operator.sub, operator.mul, floordiv, mod, minimum, maximum)
@@ -74,6 +74,16 @@ def test_a_source_of_another_class_has_no_form() -> None:
     with pytest.raises(CorruptArtifactError):
         decode_source(["LocalSource", "x", "y"])
     assert decode_source(encode_source(LocalSource("x"))) == LocalSource("x")
+
+
+def test_names_of_arguments_that_are_handed_on_are_stored() -> None:
+    source = LocalSource("args", HandedOn(("x", "y"), "rest", frozenset({"self"})))
+    text = json.dumps(encode_source(ItemSource(source, 1)))
+    assert decode_source(json.loads(text)).expression == "y"
+    assert json.dumps(encode_source(decode_source(json.loads(text)))) == text
+    for wrong in ([["x"], 3, []], [["x"], None], [[1], None, []], ["x", None, ["y"]]):
+        with pytest.raises(CorruptArtifactError):
+            decode_source(["LocalSource", "args", wrong])
 
 
 def test_nodes_need_a_numbering() -> None:

@@ -17,7 +17,7 @@ from torch.fx import Node
 from fx_interface import source as source_module
 from fx_interface.errors import CorruptArtifactError, UnsupportedProgramError, UserLocation
 from fx_interface.serialization.target_names import target_name, target_of
-from fx_interface.source import Source
+from fx_interface.source import HandedOn, Source
 from fx_interface.symbols import (
     Apply,
     Expr,
@@ -233,8 +233,16 @@ def encode_source(value: Source | None) -> Any:
     name = type(value).__name__
     if _SOURCES.get(name) is not type(value):
         raise UnsupportedProgramError("FXI302", f"a source of type {type(value)!r} has no stored form")
-    held = (getattr(value, field.name) for field in fields(value))
-    return [name, *(encode_source(item) if isinstance(item, Source) else encode(item) for item in held)]
+    return [name, *(_encode_part(getattr(value, field.name)) for field in fields(value))]
+
+
+def _encode_part(part: Any) -> Any:
+    """A field of a source."""
+    if isinstance(part, Source):
+        return encode_source(part)
+    if isinstance(part, HandedOn):
+        return [*part.parameters], part.rest, sorted(part.taken)
+    return encode(part)
 
 
 def decode_source(data: Any) -> Source | None:
@@ -246,8 +254,21 @@ def decode_source(data: Any) -> Source | None:
     names = [field.name for field in fields(cls)]
     if len(names) != len(held):
         corrupt(f"{name} has {len(names)} fields, not {len(held)}")
-    pairs = zip(names, held, strict=True)
-    return cls(*(decode_source(item) if key == "parent" else decode(item) for key, item in pairs))
+    return cls(*(_decode_part(key, item) for key, item in zip(names, held, strict=True)))
+
+
+def _decode_part(name: str, data: Any) -> Any:
+    """The field of a source that has this name."""
+    if name == "parent":
+        return decode_source(data)
+    if name != "handed_on" or data is None:
+        return decode(data)
+    match data:
+        case [[*parameters], None | str() as rest, [*taken]] if all(
+            isinstance(word, str) for word in (*parameters, *taken)
+        ):
+            return HandedOn(tuple(parameters), rest, frozenset(taken))
+    corrupt(f"{data!r} does not say what arguments are called")
 
 
 def encode_location(where: UserLocation | None) -> list[str | int] | None:
