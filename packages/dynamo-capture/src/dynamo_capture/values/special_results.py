@@ -1,9 +1,10 @@
-"""What Python accepts as the result of ``__len__`` and ``__bool__``, and what it raises for others."""
+"""What Python accepts as the result of ``__len__``, ``__bool__`` and ``__index__``, and what it raises for others."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from dynamo_capture.foundation.type_names import message_name
 from dynamo_capture.values.base import Context, Value
 
 
@@ -29,3 +30,13 @@ def truth_from(tx: Context, answer: Value) -> bool:
         kind = answer.python_type().__name__
         raise tx.raises(TypeError, f"__bool__ should return bool, returned {kind}")
     return tx.truth(answer)
+
+
+def index_from(tx: Context, answer: Value) -> Any:
+    """``operator.index`` of what has answered ``answer``."""
+    kind = answer.python_type()
+    if not issubclass(kind, int):
+        raise tx.raises(TypeError, f"__index__ returned non-int (type {message_name(kind)})")
+    if kind is not int:
+        raise answer.unsupported("taking as an index, of which Python warns,")
+    return tx.index(answer)

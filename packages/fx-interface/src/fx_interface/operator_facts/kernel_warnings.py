@@ -17,18 +17,19 @@ _ATEN: Final = torch.ops.aten
 def _has_few_elements(
     tensor: Any, dim: int | Sequence[int] | None = None, *, correction: Any = None, **others: Any
 ) -> bool:
-    """A variance: whether there are not more elements than are subtracted; not, where sizes are symbolic."""
+    """A variance: whether there are not more elements than are subtracted; not, where sizes are symbolic. Torch counts
+    them by the number of results, so that a tensor without elements has few whichever dimension is empty."""
     sizes = tuple(tensor.shape)
     chosen = (dim,) if isinstance(dim, int) else dim or ()
     if any(not -len(sizes) <= one < len(sizes) for one in chosen if sizes):
         return False  # it raises
+    if any(type(size) is int and size == 0 for size in sizes):
+        return True
     reduced = [sizes[one] for one in chosen] if chosen and sizes else sizes
     count = 1
-    for size in sorted(reduced, key=lambda size: type(size) is not int or size != 0):
+    for size in reduced:
         if type(size) is not int:
             return False
-        if size == 0:
-            return True
         count *= size
     return count <= (1 if correction is None else correction)
 

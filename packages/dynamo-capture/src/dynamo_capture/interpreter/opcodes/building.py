@@ -290,6 +290,8 @@ def _text_at_run_time(frame: Frame, value: Value, conversion: int) -> Value | No
     frame.tx.tensors.check_special(value, "__format__", "__str__", "__repr__")
     if type(value) is TensorValue and value.meta.cls not in PLAIN_CLASSES:
         raise GraphBreak(OBJECT_OPERATION, f"the text of a {value.meta.cls.__name__}, a class of tensors")
+    if isinstance(value, TensorValue) and frame.tx.tensors.modes:  # which are asked for the text
+        return None
     if isinstance(value, TensorValue) and _has_plain_text(value, conversion):
         kept = value.call_method(frame.tx, "detach", [], {}).call_method(frame.tx, "clone", [], {})
         return TextValue([(kept, conversion)])

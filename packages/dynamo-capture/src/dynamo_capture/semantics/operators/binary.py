@@ -15,7 +15,7 @@ from dynamo_capture.semantics.operators.comparing_containers import as_sequence
 from dynamo_capture.semantics.operators.comparisons import of_members
 from dynamo_capture.semantics.operators.object_operators import by_methods, content_of
 from dynamo_capture.semantics.operators.pairs import Pairs
-from dynamo_capture.semantics.operators.refusals import TEXTS, check_named, naming, refused
+from dynamo_capture.semantics.operators.refusals import TEXTS, check_containers, naming, refused
 from dynamo_capture.values import (
     FALSE,
     Const,
@@ -98,7 +98,7 @@ def _of_conditions(tx: Context, row: BinaryOperator, lhs: Value, rhs: Value) -> 
 @_PAIRS.either(TensorValue, ChosenValue)
 def _of_tensors(tx: Context, row: BinaryOperator, lhs: Value, rhs: Value) -> Value | None:
     function = row.function if row.plain is None or isinstance(lhs, _IN_PLACE) else BINARY[row.plain].function
-    check_named(row.symbol, lhs, rhs)
+    check_containers(tx, row.symbol, lhs, rhs)
     if any(isinstance(value, ObjectValue) for value in (lhs, rhs)):
         return None
     try:

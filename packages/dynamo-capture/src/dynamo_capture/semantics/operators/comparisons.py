@@ -11,7 +11,7 @@ from dynamo_capture.polyfills.torch import substitute_for
 from dynamo_capture.semantics.numbers import floats
 from dynamo_capture.semantics.operators import comparing_containers
 from dynamo_capture.semantics.operators.pairs import Pairs
-from dynamo_capture.semantics.operators.refusals import check_named, refuse
+from dynamo_capture.semantics.operators.refusals import check_containers, refuse
 from dynamo_capture.values import (
     Const,
     DictValue,
@@ -136,9 +136,10 @@ def _compare_tensors(tx: Context, symbol: str, lhs: Value, rhs: Value) -> Value:
     other = rhs if isinstance(lhs, TensorValue) else lhs
     if isinstance(other, ObjectValue) and tx.attributes.overrides(other, right):
         raise GraphBreak(OBJECT_OPERATION, f"{symbol} between a tensor and {other.describe()}")
-    if symbol in ("==", "!=") and _is_no_operand(other):
+    asked = any(isinstance(one, TensorValue) and one.is_overridden(tx) for one in (lhs, rhs))
+    if symbol in ("==", "!=") and _is_no_operand(other) and not asked:
         return boolean(symbol == "!=")
-    check_named(symbol, lhs, rhs)
+    check_containers(tx, symbol, lhs, rhs)
     return tx.tensors.call_function(function, [lhs, rhs], {})
 
 

@@ -22,6 +22,7 @@ from dynamo_capture.values import (
     ObjectValue,
     SequenceValue,
     SetValue,
+    TensorValue,
     TupleValue,
     Value,
 )
@@ -109,15 +110,18 @@ def _declines(*_: object) -> Any:
 _METHODS = frozenset(name for row in BINARY.values() for name in (row.left, row.right) if name is not None)
 
 
-def check_named(symbol: str, *operands: Value) -> None:
-    """End the graph where torch is given a container of another class than Python's: its refusal names the class."""
+def check_containers(tx: Context, symbol: str, *operands: Value) -> None:
+    """End the graph where torch is given a container of another class than Python's: its refusal names the class. Or
+    one of any class, beside a tensor of which a ``__torch_function__`` is asked: what that is asked about is then one
+    step of what Python does with the container (``items += tensor`` asks for the tensor's dimension first)."""
+    asked = any(isinstance(one, TensorValue) and one.is_overridden(tx) for one in operands)
     for operand in operands:
         if isinstance(operand, ChosenValue):  # whose candidates' forms are compared
             continue
         cls = operand.python_type()
         plain = (tuple, list, dict, set)
         is_container = isinstance(operand, (SequenceValue, DictValue, SetValue)) or issubclass(cls, plain)
-        if is_container and cls not in plain:
+        if (is_container and cls not in plain) or (asked and (is_container or issubclass(cls, TEXTS))):
             raise GraphBreak(OBJECT_OPERATION, f"{symbol} between a tensor and {operand.describe()}")
 
 

@@ -53,6 +53,7 @@ _ENDING: Final = {
     "__reduce_ex__": _PARTS,
     "_reduce_ex_internal": _PARTS,
     "__dir__": _PARTS,
+    "__deepcopy__": (AUTOGRAD_STATE, "a tensor is copied with all that it has as an object"),
     "__setstate__": _OBJECT,
     "retain_grad": (AUTOGRAD_STATE, "the gradient of an intermediate tensor is to be kept"),
     "module_load": _OBJECT,

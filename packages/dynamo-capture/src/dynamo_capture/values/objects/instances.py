@@ -17,7 +17,7 @@ from dynamo_capture.values.constant import Const
 from dynamo_capture.values.containers.keys import HashedKey
 from dynamo_capture.values.containers.mapping import DictValue
 from dynamo_capture.values.objects.length_hints import ask_for_hint
-from dynamo_capture.values.special_results import length_from, truth_from
+from dynamo_capture.values.special_results import index_from, length_from, truth_from
 from fx_interface.source import DerivedSource, InstanceDictSource, Source
 
 
@@ -122,7 +122,7 @@ class ObjectValue(Value):
             return super().index(tx)
         if issubclass(self.cls, int):  # is one, whatever its ``__index__`` says
             raise self.unsupported("taking the number")
-        return tx.index(tx.calls.special(self, "__index__", []))
+        return index_from(tx, tx.calls.special(self, "__index__", []))
 
     def rebuilt(self, tx: Context, change: Callable[[Value], Any]) -> Any:
         return self._sequence().rebuilt(tx, change)
@@ -277,6 +277,7 @@ class IndexIterator(IteratorValue):
     def next(self, tx: Context) -> Value:
         position = self.position
         if position is None or position < 0:
+            self.position = None
             raise IteratorStop
         try:
             found = tx.calls.special(self.owner, "__getitem__", [Const(position)])
@@ -287,6 +288,19 @@ class IndexIterator(IteratorValue):
             raise
         self.position = position - 1 if self.is_reversed else position + 1
         return found
+
+    def items_for_list(self, tx: Context) -> list[Value]:
+        self._ask_for_hint(tx)
+        return self.drain(tx)
+
+    def one_by_one(self, tx: Context, hinted: bool = False) -> Iterator[Value]:
+        if hinted:
+            self._ask_for_hint(tx)
+        return super().one_by_one(tx)
+
+    def _ask_for_hint(self, tx: Context) -> None:
+        if self.position is not None:
+            ask_for_hint(tx, self.owner, self.owner.python_type(), ("__len__",))
 
 
 class _ByIndex:

@@ -1,11 +1,13 @@
 """The hint that Python asks for before it makes a list or a tuple of what an object gives.
 
-list(o)      # iter(o), then o.__len__() or o.__length_hint__(), then the items
+list(o)             # iter(o), then o.__len__() or o.__length_hint__(), then the items
+list(reversed(o))   # o.__len__() for reversed, o.__len__() for the hint that reversed gives, then the items
 """
 
 from __future__ import annotations
 
 import operator
+from collections.abc import Sequence
 from types import FunctionType
 from typing import Any
 
@@ -14,10 +16,12 @@ from dynamo_capture.values.base import Context, Value
 from dynamo_capture.values.special_results import length_from
 from fx_guards import class_lookup
 
+_METHODS = ("__len__", "__length_hint__")
 
-def ask_for_hint(tx: Context, value: Value, cls: type) -> None:
+
+def ask_for_hint(tx: Context, value: Value, cls: type, names: Sequence[str] = _METHODS) -> None:
     """Ask an object of the program's class ``cls``, and raise what Python raises for its answer."""
-    for name in ("__len__", "__length_hint__"):
+    for name in names:
         if not isinstance(class_lookup(cls, name), FunctionType):
             continue
         try:

@@ -11,12 +11,13 @@ import torch
 from torch.fx import Node
 
 from dynamo_capture.foundation.break_kinds import CONTENT_DECIDES, TENSOR_AS_INDEX
-from dynamo_capture.foundation.errors import GraphBreak
+from dynamo_capture.foundation.errors import GraphBreak, UserRaise
 from dynamo_capture.sources.formulas import Formula
 from dynamo_capture.values.base import Context, IteratorValue, Value
 from dynamo_capture.values.numbers.integers import SymValue
 from dynamo_capture.values.special_methods import rely_on
-from dynamo_capture.values.special_results import length_from, truth_from
+from dynamo_capture.values.special_results import index_from, length_from, truth_from
+from fx_guards import class_lookup
 from fx_interface.source import Source
 from fx_interface.symbols import Expr
 from fx_interface.tensor_spec import TensorSpec
@@ -106,6 +107,9 @@ class TensorValue(Value):
 
     def index(self, tx: Context) -> Any:
         tx.tensors.check_special(self, "__index__")
+        answer = tx.tensors.by_override(operator.index, [self])
+        if answer is not None:
+            return index_from(tx, answer)
         if not self.may_be_index:
             tx.fold(lambda: operator.index(torch.zeros(2, device="cpu")))  # as of any tensor that is none
         what = "a tensor's content is used as an index of a Python object"
@@ -214,9 +218,25 @@ class TensorValue(Value):
         tx.tensors.check_special(self, "__iter__")
         if not self.meta.spec.sizes:
             raise tx.raises(TypeError, "iteration over a 0-d tensor")
-        if tx.tensors.modes or (not tx.tensors.disabled and tx.tensors.overriding([self])):
+        if self.is_overridden(tx):
             return tx.inliner.call_function(Const(torch.Tensor.__iter__), [self], {}).iterate(tx)
         return tx.tensors.call_method(self, "unbind", [], {}).iterate(tx)
+
+    def items_for_list(self, tx: Context) -> list[Value]:
+        """With the question how many there are, if code of the program answers it."""
+        if not self.is_overridden(tx) and class_lookup(self.meta.cls, "__len__") is torch.Tensor.__len__:
+            return self.unpack(tx)
+        iterator = self.iterate(tx)
+        try:
+            self.length(tx)
+        except UserRaise as raised:
+            if not issubclass(raised.value.python_type(), TypeError):
+                raise
+        return iterator.drain(tx)
+
+    def is_overridden(self, tx: Context) -> bool:
+        """Whether a ``__torch_function__`` is asked about it."""
+        return bool(tx.tensors.modes or (not tx.tensors.disabled and tx.tensors.overriding([self])))
 
 
 def tensors_of(values: Iterable[Any]) -> list[TensorValue]:

@@ -43,7 +43,12 @@ def shallow_copy(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Va
         return tx.known(tx.fold(lambda: copy.copy(value.value)))
     if isinstance(value, Const):
         return value
-    if type(value) is TensorValue and not value.meta.requires_grad and not value.attrs:
+    if (
+        type(value) is TensorValue
+        and not value.meta.requires_grad
+        and not value.attrs
+        and not value.is_overridden(tx)
+    ):
         return value.get_attr(tx, "data")
     if isinstance(value, ObjectValue):
         custom = tx.attributes.in_class(value.cls, "__copy__")
@@ -115,7 +120,7 @@ def _deep_copy(tx: Context, value: Value, memo: DeepCopyMemo) -> Value:
             attributes = _attributes(tx, value).items()
             made_dict.attrs = {name: _deep_copy(tx, item, memo) for name, item in attributes}
             return made_dict
-        case TensorValue() if _is_plain_tensor(value):
+        case TensorValue() if _is_plain_tensor(tx, value):
             if memo.memories.setdefault(_memory(value), value) is not value:
                 raise GraphBreak(NOT_IN_PYTHON, "copy.deepcopy() of tensors that share memory")
             clone = value.call_method(tx, "clone", [], {})
@@ -203,10 +208,16 @@ def _fill(tx: Context, made: ObjectValue, members: dict[str, Value]) -> None:
     made.attrs.update(members)
 
 
-def _is_plain_tensor(value: TensorValue) -> bool:
-    """Whether a deep copy is a clone: outside of autograd, without attributes, filling its memory."""
+def _is_plain_tensor(tx: Context, value: TensorValue) -> bool:
+    """Whether a deep copy is a clone: outside of autograd, without attributes, filling its memory, and nobody else is
+    asked."""
     spec, real = value.meta.spec, value.real
-    if value.meta.requires_grad or value.attrs or value.meta.cls is not torch.Tensor:
+    if (
+        value.is_overridden(tx)
+        or value.meta.requires_grad
+        or value.attrs
+        or value.meta.cls is not torch.Tensor
+    ):
         return False
     if not spec.is_contiguous:
         return False

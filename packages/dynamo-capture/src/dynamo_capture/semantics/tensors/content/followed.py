@@ -14,6 +14,7 @@ from dynamo_capture.sources.formulas import Formula, apply, number
 from dynamo_capture.values import Const, TensorValue, Value
 from dynamo_capture.values.tensors.floating import RuntimeFloat
 from dynamo_capture.values.tensors.tensor import PLAIN_CLASSES
+from fx_guards import lone_numbers
 from fx_interface.source import Source
 
 _ROUNDED = {torch.float64: False, torch.float32: True}
@@ -36,6 +37,7 @@ class Followed:
 
     def __init__(self) -> None:
         self._known: dict[TensorValue, Formula | None] = {}
+        self._read: dict[int, TensorValue] = {}
         self.written: dict[Source, None] = {}
 
     def of(self, tensor: TensorValue) -> Formula | None:
@@ -43,8 +45,16 @@ class Followed:
         if tensor in self._known:
             return self._known[tensor]
         found = _read(tensor)
+        if found is not None and self._shares_memory(tensor):
+            found = None
         self._known[tensor] = found
         return found
+
+    def _shares_memory(self, tensor: TensorValue) -> bool:
+        """Whether another tensor of which a number was read, by another name, has the same memory."""
+        assert tensor.real is not None
+        address = tensor.real.data_ptr()
+        return self._read.setdefault(address, tensor) is not tensor
 
     def follow(
         self, name: str, args: Sequence[Value], writes: bool, tensors: Sequence[TensorValue], result: Value
@@ -142,4 +152,5 @@ def _read(tensor: TensorValue) -> Formula | None:
         return None
     if real.dtype not in _ROUNDED or real.device.type != "cpu" or tensor.views:
         return None
-    return Formula(real.item(), source=tensor.source, is_tensor=True)
+    found = lone_numbers([real], [])  # as the guard asks: of a part of other memory it would never hold
+    return None if found is None else Formula(found[0], source=tensor.source, is_tensor=True)

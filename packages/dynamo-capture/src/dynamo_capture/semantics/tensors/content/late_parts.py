@@ -174,15 +174,26 @@ def _as_here(tx: Context, make: Items) -> Items:
         if block is not None:
             block.enter(tx)
         now = torch.is_grad_enabled()
-        set_grad(tx, enabled)
         try:
-            return make()
+            with tx.tensors.modes.without(
+                len(tx.tensors.modes.active)
+            ):  # none is asked: the program does nothing here
+                return _with_gradients(tx, enabled, now, make)
         finally:
-            set_grad(tx, now)
             if block is not None:
                 block.leave(tx, NONE)
 
     return items
+
+
+def _with_gradients(tx: Context, enabled: bool, now: bool, make: Items) -> list[Value]:
+    if enabled is now:
+        return make()
+    set_grad(tx, enabled)
+    try:
+        return make()
+    finally:
+        set_grad(tx, now)
 
 
 def _cat(tx: Context, call: Call) -> Value | None:
