@@ -192,3 +192,18 @@ def test_torch_takes_arrays_where_it_does_in_eager_only(same, use):
             return str(error), x + 1
 
     same(f, *((X, array) for array in ARRAYS))
+
+
+def test_an_array_of_a_tensor_that_requires_grad_where_gradients_are_off(same):
+    """Torch refuses it where gradients are on."""
+
+    def program(x):
+        with torch.no_grad():
+            free = x.numpy() + 1
+        try:
+            x.numpy()
+        except RuntimeError as error:
+            return free, x.numpy(force=True) + 1, str(error), x * 2
+        return free, None, None, x
+
+    same(program, (torch.ones(2, requires_grad=True),), (torch.ones(2),))

@@ -272,3 +272,38 @@ def test_what_is_saved_is_unpacked_as_often_as_it_is_read(same):
             torch.testing.assert_close(captured(node, torch.ones(2)), expected)
             assert unpacked == counted
             unpacked.clear()
+
+
+class Stopped(BaseException):
+    """As an interrupt from the keyboard, it comes out of a graph at any place."""
+
+
+@pytest.mark.parametrize("kind", [ValueError, Stopped, KeyboardInterrupt, RecursionError])
+def test_blocks_are_left_by_what_a_graph_raises_that_cannot_run_again(kind, unknown, noted):
+    """The rest of a function after a graph break begins in the blocks that the break was in."""
+
+    def pack(tensor):
+        if tensor.sum() > 5:
+            raise kind("pack")
+        return tensor
+
+    def program(x, log):
+        for scale in (1.0, 10.0, 2.0):
+            try:
+                with saved_tensors_hooks(pack, lambda tensor: tensor), noted(log):
+                    unknown(x)
+                    y = (x * scale).sin()
+                    log.append(unknown(y.detach()))
+            except kind as error:
+                log.append(str(error))
+            finally:
+                log.append("left")
+        return x + 1
+
+    logs = [], []
+    x = torch.ones(2, requires_grad=True)
+    program(x, logs[0])
+    optimize(lambda graph, inputs: graph)(program)(x, logs[1])
+    assert logs[0] == logs[1]
+    assert "pack" in logs[0]
+    assert torch._C._autograd._top_saved_tensors_default_hooks(True) is None

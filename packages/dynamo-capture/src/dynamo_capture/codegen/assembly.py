@@ -221,6 +221,7 @@ class Assembly:
                 cells,
                 STATES if self._tx.draws.log else None,
                 self._aside.before_rerun,
+                functools.partial(self._tx.resumes.raising, frame.code),
             )
             if self._tx.output.fails_whole
             else contextlib.nullcontext()

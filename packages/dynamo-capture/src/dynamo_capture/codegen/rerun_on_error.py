@@ -8,7 +8,8 @@ effects that come before it, are none of the graph's business:
 
 That is possible where the graph that raises leaves no trace behind (decision 0031): it writes into no tensor and draws
 no random numbers, or the compiled graph promises to take that back, or is made to (``fx_interface.execution.undo``).
-What the replacement itself draws from the generators of ``random`` is taken back.
+What the replacement itself draws from the generators of ``random`` is taken back. An exception that nobody may run
+the frame again for is raised where the frame begins: the blocks that it is in are left.
 """
 
 from __future__ import annotations
@@ -33,10 +34,12 @@ def second_run(
     cells: Collection[str],
     states: str | None = None,
     before: Callable[[], None] | None = None,
+    raising: Callable[[], CodeType | None] = lambda: None,
 ) -> Iterator[None]:
     """Protect the instructions that are emitted inside. The stack must be empty before and after them. ``states``: the
     variable with the states of the generators of ``random`` before the replacement drew from them. ``before`` emits
-    what is done before the frame runs."""
+    what is done before the frame runs. ``raising`` gives code that raises its last argument where the frame begins, if
+    that is in a block."""
     failed, done = emitter.label(), emitter.label()
     with emitter.protected(failed, 0):
         yield
@@ -62,7 +65,8 @@ def second_run(
         emitter.load_const(())
     else:
         emitter.load_fast(states)
-    emitter.call(7)
+    emitter.load_const(raising)
+    emitter.call(8)
     emitter.return_value()
     emitter.place(done)
 

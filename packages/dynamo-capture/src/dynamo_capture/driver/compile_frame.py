@@ -8,6 +8,7 @@ import logging
 import sys
 import threading
 import time
+from collections.abc import Callable
 from types import CodeType
 from typing import Any
 
@@ -181,6 +182,10 @@ class FrameCompiler:
             return SKIP
         except RecursionError:
             return self._run_eagerly(view, "the recursion limit was reached")
+
+    def raising(self, code: CodeType, take: Callable[[], BaseException]) -> CodeType | None:
+        """The rest of a function that begins in blocks of the program as one that raises there."""
+        return self._session.resumes.raising(code, take)
 
     def exhausted(self, code: CodeType, text: str) -> None:
         """The hook says that no more versions of ``code`` are compiled. CaptureError CAP252 where that is an error."""

@@ -24,9 +24,9 @@ coroutines, class bodies, modules and ``exec`` never reach a callback, but what 
 
 ``optimize`` and ``region`` wrap a bare callback in ``FrameCallback``, which decides about errors: KeyboardInterrupt,
 SystemExit and exceptions marked by ``propagate`` leave through the frame as if its first instruction had raised
-them; any other is logged with its traceback (logger ``dynamo_capture``), the frame runs as it is, and so does that
-code from then on. A RecursionError says that this call is near the limit: the frame runs as it is, and the next call
-asks again.
+them, under the handlers of the place where it begins (``LeavesBlocks``); any other is logged with its traceback
+(logger ``dynamo_capture``), the frame runs as it is, and so does that code from then on. A RecursionError says that
+this call is near the limit: the frame runs as it is, and the next call asks again.
 """
 
 from __future__ import annotations
@@ -96,6 +96,14 @@ class CountsCompilations(Protocol):
         """``code`` will not be compiled any more; ``text`` says so."""
 
 
+@runtime_checkable
+class LeavesBlocks(Protocol):
+    """A callback that knows of code which begins inside of blocks of the program."""
+
+    def raising(self, code: CodeType, take: Callable[[], BaseException]) -> CodeType | None:
+        """Code in place of ``code`` that raises what ``take`` gives where that begins; None where it is in no block."""
+
+
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_eval_frame.after_fork)
 
@@ -124,6 +132,26 @@ class FrameCallback:
         weakref.finalize(self, _drop_entries, self.cache, sys.is_finalizing).atexit = False
 
     def __call__(self, frame: FrameView, entry_count: int) -> Any:
+        try:
+            return self._answer(frame, entry_count)
+        except BaseException as error:
+            entry = self._raising(frame.code, error)
+            if entry is None:
+                raise
+            return entry
+
+    def _raising(self, code: CodeType, error: BaseException) -> Entry | None:
+        """What raises ``error`` under the handlers that the frame begins under, for this once."""
+        if not isinstance(self._callback, LeavesBlocks):
+            return None
+        raised = _RaisedOnce(error)
+        replacement = self._callback.raising(code, raised)
+        if replacement is None:
+            return None
+        raised.entry = Entry(replacement, _never)
+        return raised.entry
+
+    def _answer(self, frame: FrameView, entry_count: int) -> Any:
         try:
             if not self.cache.may_compile(frame.code):
                 return self._exhausted(frame.code)
@@ -166,6 +194,26 @@ class FrameCallback:
             self._callback.exhausted(code, text)
         self.cache.skip(code, self)
         return SKIP
+
+
+class _RaisedOnce:
+    """Gives its exception, and takes its entry out of the cache."""
+
+    def __init__(self, error: BaseException) -> None:
+        self._error: BaseException | None = error
+        self.entry: Entry | None = None
+
+    def __call__(self) -> BaseException:
+        error, self._error = self._error, None
+        assert error is not None
+        if self.entry is not None:
+            self.entry.invalidate()
+            self.entry = None
+        return error
+
+
+def _never(values: tuple[Any, ...], function: object) -> bool:
+    return False
 
 
 def _drop_entries(cache: CodeCache, is_finalizing: Callable[[], bool]) -> None:

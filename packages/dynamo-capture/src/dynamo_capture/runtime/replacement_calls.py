@@ -256,6 +256,10 @@ def entered_grad_mode(cls: Any, enabled: bool, previous: bool) -> Any:
     if cls is torch.set_grad_enabled:
         made = object.__new__(cls)
         made.mode = enabled
+    elif cls in (torch.no_grad, torch.enable_grad):
+        made = object.__new__(
+            cls
+        )  # its __init__ would be a frame, in which an interrupt leaves the mode as it is
     else:
         made = cls()
     made.prev = previous
@@ -373,18 +377,24 @@ def run_again(
     args: list[Any],
     kwargs: Mapping[str, Any],
     states: tuple[Callable[[], object], ...] = (),
+    raising: Callable[[], types.CodeType | None] = lambda: None,
 ) -> Any:
-    """The frame whose graph raised, as it is; it will raise at its own line, or catch what it raises.
+    """The frame whose graph raised, as it is; it will raise at its own line, or catch what it raises. Where it must not
+    run again, or was interrupted, it is the code that ``raising`` gives, if any, which raises ``error`` at once.
 
     ``args`` move into it: the list is empty afterwards, so that they die where that frame drops them.
     """
-    if not isinstance(error, Exception) or isinstance(error, RecursionError):
-        raise error
-    if saved_tensors_are_watched() or has_left_something(error):
-        raise error
-    set_traceback(error, None)  # whose frames hold the program's values
-    for restore in states:
-        restore()
+    interrupted = not isinstance(error, Exception) or isinstance(error, RecursionError)
+    if interrupted or saved_tensors_are_watched() or has_left_something(error):
+        found = raising()
+        if found is None:
+            raise error
+        code = found
+        args.append(error)
+    else:
+        set_traceback(error, None)  # whose frames hold the program's values
+        for restore in states:
+            restore()
     plain = types.FunctionType(code, namespace, code.co_name, None, closure or None)
     rest = _eval_frame.rest(functools.partial(plain, **kwargs) if kwargs else plain, *args)
     args.clear()

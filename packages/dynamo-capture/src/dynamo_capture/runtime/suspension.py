@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator
-from types import FunctionType
+from functools import partial
+from types import CodeType, FunctionType
 from typing import Any
 
 from dynamo_capture import _eval_frame
@@ -30,6 +31,22 @@ class Suspended:
             leave(error)
             self.args = ()  # this frame is behind those that the exception keeps
             raise
+
+
+def raise_within(raising: Callable[[CodeType], CodeType | None], callee: Any, error: BaseException) -> Any:
+    """Raise ``error`` where a suspended rest would go on, in the innermost frame of which it is the rest, so that each
+    leaves the blocks that it is in. ``raising``: see ``ResumeCodes.raising``."""
+    if type(callee) is not Suspended:
+        raise error
+    function, args = callee.function, callee.args
+    callee.args = ()
+    if args and type(args[0]) is Suspended:  # of what Python makes of the frame's answer
+        return function(partial(raise_within, raising, args[0], error), *args[1:])
+    code = raising(function.__code__)
+    if code is None:
+        raise error
+    made = FunctionType(code, function.__globals__, function.__name__, None, function.__closure__)
+    return made(*args, error)
 
 
 def leave(error: BaseException) -> None:

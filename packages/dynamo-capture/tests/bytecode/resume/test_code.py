@@ -361,3 +361,36 @@ def test_refusals() -> None:
         ResumeCodes().make(withs.__code__, index, (VALUE,) * (depths[index] or 0))
     assert caught.value.code == "CAP103"
     assert stack_effect(body.instructions[index]) is not None
+
+
+def test_a_rest_that_raises_where_it_begins():
+    """What handles it there goes on with the rest, which does not raise again."""
+
+    def program(log):
+        for round_ in range(2):
+            try:
+                log.append(round_)
+            except ValueError as error:
+                log.append(str(error))
+        return log
+
+    instructions = decode(program.__code__).instructions
+    index = next(i for i, one in enumerate(instructions) if one.opname == "LOAD_METHOD")
+    resumes = ResumeCodes()
+    plan = resumes.make(program.__code__, index, (VALUE, VALUE))
+    code = resumes.raising(plan.code)
+    log: list[Any] = []
+    given = {("stack", 0): iter([1]), ("stack", 1): log, ("local", "log"): log, ("local", "round_"): 7}
+    raising = FunctionType(code, {"str": str, "ValueError": ValueError})
+    assert raising(*(given[parameter] for parameter in plan.parameters), ValueError("first")) is log
+    assert log == ["first", 1]
+
+
+def test_a_rest_outside_of_blocks_has_nothing_to_leave():
+    def program(x):
+        return x + 1
+
+    resumes = ResumeCodes()
+    plan = resumes.make(program.__code__, 1, ())
+    assert resumes.raising(plan.code) is None
+    assert resumes.raising(program.__code__) is None

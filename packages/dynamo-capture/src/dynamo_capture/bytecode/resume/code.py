@@ -41,7 +41,7 @@ finds a value there, as it did, and refuses for the reason that it had.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from types import CodeType
@@ -61,8 +61,15 @@ from dynamo_capture.bytecode.instruction import (
     Instruction,
 )
 from dynamo_capture.bytecode.resume.analysis import ResumeAnalysis, after_loop, gives_result, landing_of
+from dynamo_capture.bytecode.resume.entries import (
+    CALLEE_NAME,
+    RAISED_NAME,
+    call_first,
+    raise_first,
+    raise_in_callee,
+    unless_ended,
+)
 from dynamo_capture.bytecode.resume.unbound_cells import raise_as_own
-from dynamo_capture.runtime.suspension import End
 
 
 class StackSlot(Enum):
@@ -123,6 +130,17 @@ class _Place(NamedTuple):
     calls: bool = False
 
 
+class _Recipe(NamedTuple):
+    """What a resume function is made from; see ``ResumeCodes.make``."""
+
+    analysis: ResumeAnalysis
+    place: int
+    stack: tuple[StackSlot, ...]
+    passed: tuple[str, ...]
+    maybe: frozenset[str]
+    callee: bool
+
+
 class ResumeCodes:
     """Makes resume functions and remembers them, one for each place, stack and choice of locals."""
 
@@ -131,6 +149,8 @@ class ResumeCodes:
         self._origins: dict[int, tuple[CodeType, dict[int, _Place]]] = {}
         """id of a resume function's code -> the code (kept alive) and, by byte offset, the place it came from."""
         self._analyses: dict[int, ResumeAnalysis] = {}
+        self._recipes: dict[int, _Recipe] = {}
+        """What a resume function was made from, by the id of its code."""
 
     def make(
         self,
@@ -164,8 +184,21 @@ class ResumeCodes:
         perhaps = frozenset(maybe) & frozenset(passed)
         key = (id(place.code), index, tuple(stack), passed, perhaps, callee)
         if key not in self._plans:
-            self._plans[key] = self._build(analysis, index, tuple(stack), passed, perhaps, callee)
+            recipe = _Recipe(analysis, index, tuple(stack), passed, perhaps, callee)
+            self._plans[key] = plan = self._build(recipe)
+            self._recipes[id(plan.code)] = recipe
         return self._plans[key]
+
+    def raising(self, code: CodeType, take: Callable[[], BaseException] | None = None) -> CodeType | None:
+        """A resume function as another one that raises its last argument, which it has besides, or what ``take`` gives,
+        at its first instruction; within the callee, where it begins with one. None where nothing would handle that, or
+        for code of another kind."""
+        recipe = self._recipes.get(id(code))
+        if recipe is None:
+            return None
+        if not recipe.callee and recipe.analysis.body.instructions[recipe.place].handler is None:
+            return None
+        return self._build(recipe, raises=True, take=take).code
 
     def make_generator(
         self, code: CodeType, index: int, stack: Sequence[StackSlot] = (), *, unbound: Collection[str] = ()
@@ -244,6 +277,7 @@ class ResumeCodes:
         self._plans.clear()
         self._origins.clear()
         self._analyses.clear()
+        self._recipes.clear()
 
     def _analysis(self, code: CodeType) -> ResumeAnalysis:
         if id(code) not in self._analyses:
@@ -251,14 +285,9 @@ class ResumeCodes:
         return self._analyses[id(code)]
 
     def _build(
-        self,
-        analysis: ResumeAnalysis,
-        index: int,
-        stack: tuple[StackSlot, ...],
-        passed: tuple[str, ...],
-        maybe: frozenset[str],
-        callee: bool,
+        self, recipe: _Recipe, *, raises: bool = False, take: Callable[[], BaseException] | None = None
     ) -> ResumePlan:
+        analysis, index, stack, passed, maybe, callee = recipe
         body, twins = analysis.body.clone_with_map()
         body.instructions += raise_as_own(decoded(analysis.code), twins)
         freevars = (*body.cellvars, *body.freevars)
@@ -268,13 +297,18 @@ class ResumeCodes:
         start = _entry(parameters, names, stack, freevars, place, maybe)
         landing = landing_of(analysis.body, index)
         call = []
+        if raises and take is None:
+            names.append(RAISED_NAME)
+        if raises:
+            start += raise_in_callee(place, self.raising, take) if callee else raise_first(place, take)
         if callee:
             kept = gives_result(analysis.body, analysis.depths, index, len(stack))
-            call = _call(place, twins[analysis.body.instructions[landing]], kept)
+            call = call_first(place, twins[analysis.body.instructions[landing]], kept)
             if place.opname == "FOR_ITER":
                 end = analysis.body.instructions[after_loop(analysis.body, index)]
-                call = _unless_ended(call, twins[end])
-        start = [*start, *(call or [Instruction("JUMP", target=place, position=place.position)])]
+                call = unless_ended(call, twins[end])
+        if callee or not raises:
+            start += call or [Instruction("JUMP", target=place, position=place.position)]
         body.instructions = without_unreachable([*start, *body.instructions])
         _become_function(body, names, freevars)
         code, offsets = assemble_with_offsets(body)
@@ -308,7 +342,7 @@ def parameter_name(parameter: Parameter) -> str:
     """The name of a resume function's argument: the variable's own where it has one."""
     if parameter.kind == "local":
         return str(parameter.which)
-    return f".{parameter.kind}{'' if parameter is CALLEE else parameter.which}"
+    return CALLEE_NAME if parameter is CALLEE else f".{parameter.kind}{parameter.which}"
 
 
 def _parameters(
@@ -362,34 +396,3 @@ def _push_stack(
             continue
         emitter.emit("LOAD_FAST", argval=by_slot[depth])
         emitter.delete_fast(by_slot[depth])
-
-
-def _unless_ended(call: list[Instruction], end: Instruction) -> list[Instruction]:
-    """The call of what answers a FOR_ITER: ``End`` leads behind the loop."""
-    *calling, onwards = call
-    emitter = Emitter(onwards.position)
-    goes_on = emitter.label()
-    emitter.copy()
-    emitter.load_const(End)
-    emitter.is_op()
-    emitter.pop_jump_if_false(goes_on)
-    emitter.pop_top()
-    emitter.pop_top()
-    emitter.jump(end)
-    emitter.place(goes_on)
-    return [*calling, *emitter.instructions, onwards]
-
-
-def _call(place: Instruction, following: Instruction, kept: bool) -> list[Instruction]:
-    """Call the callee as ``place``, a call or what a frame answers, would, and go on where that goes on."""
-    name = parameter_name(CALLEE)
-    emitter = Emitter(place.position, place.handler)
-    emitter.begin_call()
-    emitter.emit("LOAD_FAST", argval=name)
-    emitter.delete_fast(name)
-    emitter.end_callable()
-    emitter.call(0)
-    if not kept:
-        emitter.pop_top()
-    emitter.jump(following)
-    return emitter.instructions

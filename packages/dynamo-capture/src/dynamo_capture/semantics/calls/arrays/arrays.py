@@ -337,7 +337,7 @@ def _numpy(tx: Context, owner: TensorValue, args: list[Value], kwargs: dict[str,
     given = args[0] if args else kwargs.get("force", Const(False))
     if len(args) + len(kwargs) > 1 or not kwargs.keys() <= {"force"} or owner.meta.spec.device.type != "cpu":
         raise GraphBreak(CONTENT_DECIDES, "`numpy()` copies the tensor")
-    if owner.meta.requires_grad and tx.truth(given):
+    if owner.meta.requires_grad and (tx.truth(given) or not torch.is_grad_enabled()):
         return ArrayValue(tensor=_tensor(owner.call_method(tx, "detach", [], {})))
     if owner.meta.requires_grad:
         text = "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."

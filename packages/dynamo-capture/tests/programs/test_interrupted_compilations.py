@@ -1,0 +1,123 @@
+"""What is raised while the rest of a function is compiled: it leaves the blocks that the rest begins in."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+
+import pytest
+import torch
+
+import dynamo_capture
+from dynamo_capture import CaptureError, optimize
+from fx_interface.errors import UnsupportedProgramError
+
+LOG: list[str] = []
+
+
+@contextlib.contextmanager
+def noted(name):
+    LOG.append(f"into {name}")
+    try:
+        yield
+    except BaseException as error:
+        LOG.append(f"{name}: {type(error).__name__}")
+        raise
+    finally:
+        LOG.append(f"out of {name}")
+
+
+def brk():
+    print(end="")
+
+
+def inner(x):
+    with noted("inner"), torch.no_grad():
+        brk()
+        return x * 2
+
+
+def in_one_block(x):
+    with noted("outer"), torch.no_grad():
+        y = x + 1
+        brk()
+        return y * 2
+
+
+def in_blocks_of_two_frames(x):
+    with noted("outer"):
+        return inner(x + 1) + 1
+
+
+def caught_inside(x):
+    for scale in range(2):
+        try:
+            with noted("outer"):
+                x = x + scale
+                brk()
+                x = x * 3
+        except (KeyboardInterrupt, SystemExit) as error:
+            LOG.append(f"caught {error}")
+    return x + 1
+
+
+class Interrupting:
+    """A backend that raises where it is given its ``place``-th graph."""
+
+    def __init__(self, kind: type[BaseException], place: int) -> None:
+        self.kind, self.left = kind, place
+
+    def __call__(self, graph, inputs):
+        self.left -= 1
+        if self.left == 0:
+            raise self.kind("now")
+        return graph
+
+
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit])
+@pytest.mark.parametrize("place", [1, 2, 3, 4])
+@pytest.mark.parametrize("program", [in_one_block, in_blocks_of_two_frames, caught_inside])
+def test_blocks_are_left(program, place, kind):
+    x = torch.arange(3.0)
+    LOG.clear()
+    expected = program(x)
+    whole = list(LOG)
+    captured = optimize(Interrupting(kind, place))(program)
+    LOG.clear()
+    with contextlib.suppress(kind):
+        captured(x)
+    assert torch.is_grad_enabled()
+    assert sum("into" in line for line in LOG) == sum("out of" in line for line in LOG)
+    assert LOG.count(f"outer: {kind.__name__}") <= 1
+    LOG.clear()
+    assert torch.equal(captured(x), expected)
+    assert whole == LOG
+
+
+def test_the_frames_of_callers_leave_theirs_innermost_first():
+    captured = optimize(Interrupting(KeyboardInterrupt, 2))(in_blocks_of_two_frames)
+    LOG.clear()
+    with pytest.raises(KeyboardInterrupt):
+        captured(torch.ones(2))
+    assert LOG == [
+        "into outer", "into inner", "inner: KeyboardInterrupt", "out of inner", "outer: KeyboardInterrupt", "out of outer",
+    ]  # fmt: skip
+
+
+def test_a_lock_is_given_back_where_compiling_again_is_refused():
+    lock = threading.Lock()
+
+    def program(x, y):
+        with lock:
+            brk()
+            return x * y
+
+    captured = optimize(lambda graph, inputs: graph)(program)
+    captured(torch.ones(2), 2.0)
+    with (
+        dynamo_capture.set_stance("fail_on_recompile"),
+        pytest.raises((CaptureError, UnsupportedProgramError)),
+    ):
+        captured(torch.ones(2), torch.ones(2))
+    assert not lock.locked()
+    assert captured(torch.ones(2), torch.ones(2)).tolist() == [1.0, 1.0]
