@@ -136,15 +136,17 @@ class FrameCallback:
             return self._answer(frame, entry_count)
         except BaseException as error:
             entry = self._raising(frame.code, error)
-            if entry is None:
-                raise
-            return entry
+            if entry is not None:
+                return entry
+            if _is_shown_alone(error):
+                raise error.with_traceback(None)  # noqa: B904
+            raise
 
     def _raising(self, code: CodeType, error: BaseException) -> Entry | None:
         """What raises ``error`` under the handlers that the frame begins under, for this once."""
         if not isinstance(self._callback, LeavesBlocks):
             return None
-        raised = _RaisedOnce(error)
+        raised = _RaisedOnce(error.with_traceback(None) if _is_shown_alone(error) else error)
         replacement = self._callback.raising(code, raised)
         if replacement is None:
             return None
@@ -170,13 +172,11 @@ class FrameCallback:
             self.cache.count(frame.code)
             return None
         except Exception as error:
-            told = getattr(error, _MARK, False)
-            if told and hasattr(error, "code"):
+            if _is_shown_alone(error):
                 with suppress(Exception):  # logging may use what the program has replaced
                     _log.debug("%s: %s", _where(frame.code), error, exc_info=True)
-                plain = error.with_traceback(None)  # its text names the user's line; ours tell a user nothing
-                raise plain from error.__cause__
-            if told:
+                raise error from error.__cause__
+            if getattr(error, _MARK, False):
                 raise
             self.cache.skip(frame.code, self)
             with suppress(Exception):  # logging may use what the program has replaced
@@ -210,6 +210,11 @@ class _RaisedOnce:
             self.entry.invalidate()
             self.entry = None
         return error
+
+
+def _is_shown_alone(error: BaseException) -> bool:
+    """Whether an exception's text names the user's line, so that our frames tell a user nothing."""
+    return hasattr(error, _MARK) and hasattr(error, "code")
 
 
 def _never(values: tuple[Any, ...], function: object) -> bool:
