@@ -21,7 +21,7 @@ from typing import Any
 
 from dynamo_capture.bytecode.emit import Emitter
 from dynamo_capture.bytecode.instruction import CO_VARARGS, CO_VARKEYWORDS
-from dynamo_capture.runtime import replacement_calls
+from dynamo_capture.runtime.second_runs import run_again
 
 _ERROR = ".error"
 
@@ -51,7 +51,7 @@ def second_run(
     if before is not None:
         before()
     emitter.begin_call()
-    emitter.load_const(replacement_calls.run_again)
+    emitter.load_const(run_again)
     emitter.end_callable()
     emitter.load_fast(_ERROR)
     emitter.delete_fast(_ERROR)  # its traceback leads to this frame

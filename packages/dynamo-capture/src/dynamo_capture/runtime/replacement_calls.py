@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import itertools
-import logging
 import random
 import threading
 import traceback
@@ -16,16 +15,11 @@ from typing import Any
 import torch
 
 import fx_guards
-from dynamo_capture import _eval_frame
 from dynamo_capture.foundation.class_members import is_immutable
 from dynamo_capture.hook.frame_hook import RegionFunction, region
-from dynamo_capture.runtime.tracebacks import set_traceback
-from fx_interface.execution.undo import has_left_something
 from fx_interface.symbols import Expr, Symbol, evaluate
 from fx_interface.torch_internals.modes import SWITCHES
-from fx_interface.torch_internals.torch_state import saved_tensors_are_watched
 
-_log = logging.getLogger("dynamo_capture")
 _MISSING: Any = object()
 C_SLOTS = (types.MemberDescriptorType, types.GetSetDescriptorType)
 """What reads and writes a place that an object has beside its ``__dict__``."""
@@ -367,41 +361,3 @@ def call_outside(function: Callable[..., Any], args: tuple[Any, ...], kwargs: di
 def choose(condition: Any, yes: Any, no: Any) -> Any:
     """The one that ``max`` or ``min`` of tensors has kept."""
     return yes if condition else no
-
-
-def run_again(
-    error: BaseException,
-    code: types.CodeType,
-    namespace: dict[str, Any],
-    closure: tuple[types.CellType, ...],
-    args: list[Any],
-    kwargs: Mapping[str, Any],
-    states: tuple[Callable[[], object], ...] = (),
-    raising: Callable[[], types.CodeType | None] = lambda: None,
-) -> Any:
-    """The frame whose graph raised, as it is; it will raise at its own line, or catch what it raises. Where it must not
-    run again, or was interrupted, it is the code that ``raising`` gives, if any, which raises ``error`` at once.
-
-    ``args`` move into it: the list is empty afterwards, so that they die where that frame drops them.
-    """
-    interrupted = not isinstance(error, Exception) or isinstance(error, RecursionError)
-    if interrupted or saved_tensors_are_watched() or has_left_something(error):
-        found = raising()
-        if found is None:
-            raise error
-        code = found
-        args.append(error)
-    else:
-        set_traceback(error, None)  # whose frames hold the program's values
-        for restore in states:
-            restore()
-    plain = types.FunctionType(code, namespace, code.co_name, None, closure or None)
-    rest = _eval_frame.rest(functools.partial(plain, **kwargs) if kwargs else plain, *args)
-    args.clear()
-    try:
-        with region(None):
-            result = _eval_frame.go_on(rest)
-    finally:
-        del plain, rest, kwargs  # frames that tracebacks refer to lead to this one
-    _log.info("%s: its compiled graph raised %r; it was run in Python", code.co_qualname, error)
-    return result

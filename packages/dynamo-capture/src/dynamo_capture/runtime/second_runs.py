@@ -1,0 +1,55 @@
+"""The frame whose graph raised: it runs once more as it is, or leaves the blocks that it begins in."""
+
+from __future__ import annotations
+
+import functools
+import logging
+import types
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from dynamo_capture import _eval_frame
+from dynamo_capture.hook.frame_hook import region
+from dynamo_capture.runtime.tracebacks import set_traceback
+from fx_interface.execution.undo import has_left_something
+from fx_interface.torch_internals.torch_state import saved_tensors_are_watched
+
+_log = logging.getLogger("dynamo_capture")
+
+
+def run_again(
+    error: BaseException,
+    code: types.CodeType,
+    namespace: dict[str, Any],
+    closure: tuple[types.CellType, ...],
+    args: list[Any],
+    kwargs: Mapping[str, Any],
+    states: tuple[Callable[[], object], ...] = (),
+    raising: Callable[[], types.CodeType | None] = lambda: None,
+) -> Any:
+    """The frame whose graph raised, as it is; it will raise at its own line, or catch what it raises. Where it must not
+    run again, or was interrupted, it is the code that ``raising`` gives, if any, which raises ``error`` at once.
+
+    ``args`` move into it: the list is empty afterwards, so that they die where that frame drops them.
+    """
+    interrupted = not isinstance(error, Exception) or isinstance(error, RecursionError)
+    if interrupted or saved_tensors_are_watched() or has_left_something(error):
+        found = raising()
+        if found is None:
+            raise error
+        code = found
+        args.append(error)
+    else:
+        set_traceback(error, None)  # whose frames hold the program's values
+        for restore in states:
+            restore()
+    plain = types.FunctionType(code, namespace, code.co_name, None, closure or None)
+    rest = _eval_frame.rest(functools.partial(plain, **kwargs) if kwargs else plain, *args)
+    args.clear()
+    try:
+        with region(None):
+            result = _eval_frame.go_on(rest)
+    finally:
+        del plain, rest, kwargs  # frames that tracebacks refer to lead to this one
+    _log.info("%s: its compiled graph raised %r; it was run in Python", code.co_qualname, error)
+    return result
