@@ -29,9 +29,10 @@ MOST_BYTES = 1 << 20
 
 class Server(ThreadingHTTPServer):
     """Answers ``POST /predict`` with ``{"x": rows of numbers}`` by ``{"y": rows of numbers}``; each request has a
-    thread of its own, and all of them call one artifact."""
+    thread of its own, and all of them call one artifact. Leaving the server's block waits for requests under way: a
+    thread that computes while the interpreter ends would end the process."""
 
-    daemon_threads = True
+    daemon_threads = False
     request_queue_size = 64
 
     def __init__(self, artifact: fxstack_artifact.Artifact, port: int = 0) -> None:

@@ -263,7 +263,10 @@ def test_a_function_that_is_no_program_of_points_is_reported_and_right(
 
     given = inputs()
     out, _ = fxstack.compile(program(of_a_row, causal), fullgraph=True)(*given)
-    torch.testing.assert_close(out, program(of_a_row, causal)(*given)[0])
+    doubled = tuple(map(torch.Tensor.double, given))
+    exact, _ = by_hand(doubled, lambda s, b, h, q, kv: s + (TABLE.double() * 2).sum(-1)[h], causal)
+    eager, _ = program(of_a_row, causal)(*given)  # scores of some hundreds, of which either loses digits
+    assert (out - exact).norm() <= 3 * (eager - exact).norm()
     assert "keeps all scores" in caplog.text
     caplog.clear()
 

@@ -53,7 +53,7 @@ def _specs(args: Any) -> list[Any]:
         TensorSpec(tuple(a.shape), a.stride(), a.dtype, a.device)
         if isinstance(a, torch.Tensor)
         else _specs(a)
-        if isinstance(a, list) and isinstance(a[0], torch.Tensor)
+        if isinstance(a, list) and a and isinstance(a[0], torch.Tensor)
         else a
         for a in args
     ]
@@ -73,6 +73,21 @@ def test_views_are_not_asked_about(monkeypatch: pytest.MonkeyPatch) -> None:
     specs = _specs([INTEGERS])
     for op, *args in ((ATEN.view.default, [6]), (ATEN.t.default,), (ATEN.expand.default, [2, 2, 3])):
         library.infer(op, (*specs, *args), {}, ShapeEnv())
+
+
+def test_what_only_another_kernel_can_fill_is_not_made_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernel of a backward believes its forward's workspace: of zeros it would read memory that is not its own."""
+    asked = []
+    monkeypatch.setattr(refusals, "_takes", lambda op, *rest: asked.append(op) or True)
+    x, hidden, weights = torch.ones(5, 3, 4), torch.ones(3, 6), (torch.ones(24, 4), torch.ones(24, 6))
+    biases, workspace = (torch.ones(24), torch.ones(24)), torch.ones(100, dtype=torch.uint8)
+    options = (False, 2, 6, 1, True, True, False, [], False)
+    layer, output = (x, *weights, *biases, hidden, hidden), torch.ones(5, 3, 6)
+    given = (*layer, output, hidden, hidden, output, None, None, *options, workspace)
+    refusals.Kernels().check(ATEN.mkldnn_rnn_layer_backward.default, _specs(given), {}, ShapeEnv())
+    assert asked == []
+    refusals.Kernels().check(ATEN.gelu.default, _specs([x]), {}, ShapeEnv())
+    assert asked == [ATEN.gelu.default]
 
 
 def test_sizes_stay_open() -> None:

@@ -64,6 +64,13 @@ _RANDOM: Final = frozenset(
     }
 )
 """Operators that fill a tensor like one that they are given with random numbers."""
+_MADE_BY_KERNELS: Final = frozenset(
+    "workspace reserve reserveSpace reservedSpace weight_buf dropout_state rng_state philox_seed philox_offset"
+    " cum_seq_q cum_seq_k batch_sizes offset2bag bag_size sobolstate meta mat1_meta packed packed_weight"
+    " packed_weights packed_ih packed_hh col_offsets col_offsets_ih col_offsets_hh".split()
+)
+"""Names of arguments in schemas whose content another kernel has laid out. A kernel believes it without looking: given
+zeros, that of LSTM's backward reads memory that is not its own."""
 _INTEGERS: Final = frozenset({torch.int32, torch.int64})
 _USUAL: Final = frozenset({torch.float32, torch.float64, *_INTEGERS})
 """Dtypes of numbers and of indices beside them, which most kernels take."""
@@ -114,12 +121,18 @@ class Kernels:
 
 def _can_be_asked(op: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any], devices: set[str]) -> bool:
     """Whether a call on tensors of these kinds of devices can be tried."""
-    if not devices <= {"cpu", "cuda"}:
+    if not devices <= {"cpu", "cuda"} or _believes_operands(op):
         return False
     if "cuda" not in devices:
         return bool(devices)
     draws = torch.Tag.nondeterministic_seeded in op.tags
     return not draws and not may_fail(op, args, kwargs) and _has_free_gpu()
+
+
+@functools.cache
+def _believes_operands(op: OpOverload) -> bool:
+    """Whether ``op`` takes memory that only the kernel of another operator can fill."""
+    return any(argument.name in _MADE_BY_KERNELS for argument in op._schema.arguments)
 
 
 def _has_free_gpu() -> bool:
