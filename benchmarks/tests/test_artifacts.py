@@ -13,6 +13,8 @@ def test_fresh_processes_load_what_was_made(capfd: pytest.CaptureFixture[str]) -
     made, parts, *loads = capfd.readouterr().out.splitlines()
     assert made.startswith("make ")
     assert parts.startswith("parts ")
-    told = [f"{what}, 1 processor{median} import" for what in ("load", "remember") for median in ("", ", median")]
+    told = [
+        f"{what}, 1 processor{median} import" for what in ("load", "remember") for median in ("", ", median")
+    ]
     assert [" ".join(line.split())[: len(start)] for line, start in zip(loads, told, strict=True)] == told
     assert all("beyond import torch" in line for line in loads)

@@ -65,9 +65,12 @@ _RANDOM: Final = frozenset(
 )
 """Operators that fill a tensor like one that they are given with random numbers."""
 _MADE_BY_KERNELS: Final = frozenset(
-    "workspace reserve reserveSpace reservedSpace weight_buf dropout_state rng_state philox_seed philox_offset"
-    " cum_seq_q cum_seq_k batch_sizes offset2bag bag_size sobolstate meta mat1_meta packed packed_weight"
-    " packed_weights packed_ih packed_hh col_offsets col_offsets_ih col_offsets_hh".split()
+    {
+        *("workspace", "reserve", "reserveSpace", "reservedSpace", "weight_buf", "dropout_state"),
+        *("rng_state", "philox_seed", "philox_offset", "cum_seq_q", "cum_seq_k", "batch_sizes"),
+        *("offset2bag", "bag_size", "sobolstate", "meta", "mat1_meta", "packed", "packed_weight"),
+        *("packed_weights", "packed_ih", "packed_hh", "col_offsets", "col_offsets_ih", "col_offsets_hh"),
+    }
 )
 """Names of arguments in schemas whose content another kernel has laid out. A kernel believes it without looking: given
 zeros, that of LSTM's backward reads memory that is not its own."""
