@@ -175,7 +175,7 @@ def test_report_writes_one_page_of_a_script_or_of_a_record(tmp_path: Path) -> No
     assert _fxstack("explain", "--json", "-o", kept, script).returncode == 5
     page.unlink()
     again = _fxstack("report", "--json", "-o", page, kept)
-    assert json.loads(again.stdout) == {"page": str(page), "status": 0}
+    assert json.loads(again.stdout) == {"page": str(page), "processes": [], "status": 0}
     assert "print() writes to the terminal" in page.read_text()
     kept.write_text("{}")
     refused = _fxstack("report", kept)

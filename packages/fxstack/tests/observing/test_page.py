@@ -151,6 +151,13 @@ def test_breaks_recompilations_and_stages_are_shown(report: _Page) -> None:
     assert re.search(r"\d ms", bar.get_attribute("title"))
 
 
+def test_a_break_that_several_versions_have_is_one_entry(report: _Page) -> None:
+    page = report.page
+    assert "CAP236 2 times print() writes" in page.locator("#break-0 > summary").inner_text()
+    assert page.locator("#break-0 .body a[href^='#frame-']").count() == 2
+    assert page.locator("#break-1").count() == 0
+
+
 def test_what_a_reader_asks_first_comes_first(report: _Page) -> None:
     """What was compiled, where the time went, and what stands in the way, before every graph."""
     shown = report.page.locator("#summary").inner_text()

@@ -8,7 +8,7 @@ import json
 import os
 import shlex
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -18,11 +18,13 @@ from fxstack.cli.output import OutputFile, as_json, say_json
 from fxstack.cli.scripts import Script, run_module, run_script
 from fxstack.compile import in_place_of_torch_compile
 from fxstack.observing.page import html_page
-from fxstack.observing.record import FORMAT, Record, recording
-from fxstack.observing.summary import explanation, summary
+from fxstack.observing.processes import observing_started_processes
+from fxstack.observing.record import FORMAT, recording
+from fxstack.observing.summary import explanation, processes_summary, summary
 
 F = TypeVar("F", bound=Callable[..., Any])
 _RUNS: dict[str, Any] = {"ignore_unknown_options": True, "allow_interspersed_args": False}
+_REMARKABLE = ("breaks", "recompiles", "uncompiled")
 _IN_PLACE = contextlib.ExitStack()
 """Holds ``torch.compile`` replaced until the process ends, where functions run that a script has registered."""
 atexit.register(_IN_PLACE.close)  # after those functions, and while torch is still there
@@ -64,13 +66,13 @@ def run(
     """
 
     def act() -> int:
-        status, record = _observed(script, arguments, module, fresh, times)
-        data = record.data()
+        status, data = _observed(script, arguments, module, fresh, times)
         if as_json:
             say_json(data)
         elif not quiet:
-            click.echo(click.style("fxstack: ", bold=True) + summary(data), err=True)
-            if data["breaks"] or data["recompiles"] or data["uncompiled"]:
+            for text in (summary(data), *processes_summary(data)):
+                click.echo(click.style("fxstack: ", bold=True) + text, err=True)
+            if any(one[name] for one in (data, *data["processes"]) for name in _REMARKABLE):
                 click.echo(_more("-m " if module else "", script, arguments), err=True)
         return status
 
@@ -109,8 +111,7 @@ def explain(
     """
 
     def act() -> int:
-        status, record = _observed(script, arguments, module, fresh, times)
-        data = record.data()
+        status, data = _observed(script, arguments, module, fresh, times)
         text = json.dumps(data) if as_json else explanation(data, guards=guards)
         if output is None:
             click.echo(text)
@@ -145,16 +146,24 @@ def report(
     def act() -> int:
         status, data = 0, stored
         if data is None:
-            status, record = _observed(script, arguments, module, fresh, times)
-            data = record.data()
+            status, data = _observed(script, arguments, module, fresh, times)
         output.write_text(html_page(data), encoding="utf-8")
+        others = [_page_of_process(output, one) for one in data.get("processes", ())]
         if as_json:
-            say_json({"page": str(output), "status": status})
+            say_json({"page": str(output), "processes": list(map(str, others)), "status": status})
         else:
-            click.echo(f"fxstack: {output}", err=True)
+            for page in (output, *others):
+                click.echo(f"fxstack: {page}", err=True)
         return status
 
     return act
+
+
+def _page_of_process(output: Path, data: Mapping[str, Any]) -> Path:
+    """Write the page of a process that the script started beside the script's."""
+    page = output.with_name(f"{output.stem}-{data['process']}{output.suffix}")
+    page.write_text(html_page(data), encoding="utf-8")
+    return page
 
 
 def _stored(file: str) -> Any:
@@ -172,13 +181,14 @@ def _stored(file: str) -> Any:
 
 def _observed(
     script: str, arguments: Sequence[str], module: bool, fresh: bool, times: bool
-) -> tuple[int, Record]:
-    """The status of a script and the record of it."""
+) -> tuple[int, dict[str, Any]]:
+    """The status of a script and the record of it, in which ``processes`` are those of processes that it started."""
     given = list(arguments[1:] if arguments[:1] == ("--",) else arguments)
     with contextlib.ExitStack() as stack:
         if fresh:
             os.environ["FXSTACK_CACHE_DIR"] = stack.enter_context(tempfile.TemporaryDirectory())
         _IN_PLACE.enter_context(in_place_of_torch_compile())
         record = stack.enter_context(recording(times=times))
+        started = stack.enter_context(observing_started_processes(times=times))
         status = (run_module if module else run_script)(script, given)
-    return status, record
+        return status, {**record.data(), "processes": started.records()}

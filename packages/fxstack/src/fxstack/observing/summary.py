@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -38,6 +39,17 @@ def summary(data: Data) -> str:
     lines += _uncompiled(data)
     lines += _longest_steps(data)
     return "\n".join(lines)
+
+
+def processes_summary(data: Data) -> Iterator[str]:
+    """The summaries of processes that the program started; those of equal content once, with the first one's time."""
+    alike: dict[str, list[Data]] = {}
+    for process in data.get("processes", ()):
+        alike.setdefault(summary({**process, "spans": ()}), []).append(process)
+    for first, *others in alike.values():
+        numbers = ", ".join(str(process["process"]) for process in (first, *others))
+        words = "processes" if others else "process"
+        yield f"{words} {numbers} ({shlex.join(first['command'])}): {summary(first)}"
 
 
 def _recompiles(data: Data) -> Iterator[str]:
@@ -118,8 +130,16 @@ def rate_of(step: Data, copy_bandwidth: float | None) -> float | None:
 def explanation(data: Data, *, guards: bool = False) -> str:
     """The summary, then everything frame by frame: graphs, breaks, why code was compiled again, and each of the
     ``guards`` if asked for."""
-    frames = (_frame(number, frame, data, guards) for number, frame in enumerate(data["frames"]))
-    return "\n\n".join([summary(data), *map("\n".join, map(list, frames))])
+    parts = [summary(data), *_frames(data, guards)]
+    for process in data.get("processes", ()):
+        command = shlex.join(process["command"])
+        parts += [f"process {process['process']} ({command}): {summary(process)}", *_frames(process, guards)]
+    return "\n\n".join(parts)
+
+
+def _frames(data: Data, guards: bool) -> Iterator[str]:
+    for number, frame in enumerate(data["frames"]):
+        yield "\n".join(_frame(number, frame, data, guards))
 
 
 def _frame(number: int, frame: Data, data: Data, all_guards: bool) -> Iterator[str]:

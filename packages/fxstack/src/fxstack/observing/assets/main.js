@@ -1,7 +1,7 @@
 // The page: sections, search, folding, and following links to parts that are folded.
 
 const SECTIONS = [
-  ["graph breaks", record.breaks.map(breakEntry)],
+  ["graph breaks", breakGroups().map(breakEntry)],
   ["recompilations", record.recompiles.map(recompileEntry)],
   ["runs uncompiled", record.uncompiled.map(leftEntry)],
   ["steps by time", record.steps.map(stepRow), ["step", "runs", "shortest, us", "in all, ms", "share, %", "bytes", "GB/s", "of a copy, %"]],

@@ -70,13 +70,26 @@ function graphEntry(graph, number) {
   return { title, make, id: `graph-${number}`, text: graph.text };
 }
 
-function breakEntry(stop, number) {
-  const title = [el("span", { class: "bad" }, stop.code), ` ${stop.what}`];
+// The breaks of one kind at one line together, in the order of the first.
+function breakGroups() {
+  const groups = new Map();
+  for (const stop of record.breaks) {
+    const key = JSON.stringify([stop.code, stop.what, stop.where]);
+    groups.set(key, [...(groups.get(key) || []), stop]);
+  }
+  return [...groups.values()];
+}
+
+function breakEntry(stops, number) {
+  const stop = stops[0];
+  const times = stops.length > 1 ? ` ${stops.length} times` : "";
+  const title = [el("span", { class: "bad" }, stop.code), times, ` ${stop.what}`];
   const make = () => [
     el("p", {}, "at ", place(stop.where)), el("p", {}, "why: ", stop.why), el("p", {}, "to do: ", stop.advice),
-    el("p", { class: "soft" }, stop.resumed ? "What follows is captured anew." : "The function runs uncaptured.", " In ", frameLink(stop.frame)),
+    ...stops.map(({ resumed, frame }) =>
+      el("p", { class: "soft" }, resumed ? "What follows is captured anew." : "The function runs uncaptured.", " In ", frameLink(frame))),
   ];
-  return { title, make, id: `break-${number}`, text: wordsOf(stop), open: true };
+  return { title, make, id: `break-${number}`, text: wordsOf(stops), open: true };
 }
 
 function causeLine(cause) {
