@@ -36,9 +36,7 @@ if __name__ == "__main__":
 def _run(*arguments: str | Path, **variables: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "fxstack", *map(str, arguments)]
     environment = {**os.environ, **variables}
-    return subprocess.run(
-        command, capture_output=True, text=True, env=environment, check=False, timeout=300
-    )
+    return subprocess.run(command, capture_output=True, text=True, env=environment, check=False, timeout=300)
 
 
 def _script(folder: Path, text: str) -> Path:
