@@ -1,8 +1,9 @@
+# mypy: ignore-errors
 """What ``site`` imports first in each Python that an observed program starts, because this folder is in PYTHONPATH.
 
 When such a process has imported torch, ``fxstack.observing.processes`` records what it compiles. One that never imports
 torch pays for a small module; the folder is taken off ``sys.path``, and a ``sitecustomize`` that is found without it is
-imported too.
+imported too. Nothing is imported for types: each Python that is started pays for it.
 """
 
 import os
@@ -14,7 +15,7 @@ _FOLDER = os.path.dirname(os.path.abspath(__file__))
 class _TorchFinder:
     """The first of the finders; it finds torch as the others do, and only that."""
 
-    def find_spec(self, name, path=None, target=None):  # type: ignore[no-untyped-def]  # as any Python runs it
+    def find_spec(self, name, path=None, target=None):
         if name != "torch":
             return None
         sys.meta_path.remove(self)
@@ -30,13 +31,13 @@ class _TorchFinder:
 class _TorchLoader:
     """Loads torch as the loader that was found does, which is also the one that the module shows."""
 
-    def __init__(self, loader):  # type: ignore[no-untyped-def]
+    def __init__(self, loader):
         self._loader = loader
 
-    def create_module(self, spec):  # type: ignore[no-untyped-def]
+    def create_module(self, spec):
         return self._loader.create_module(spec)
 
-    def exec_module(self, module):  # type: ignore[no-untyped-def]
+    def exec_module(self, module):
         module.__spec__.loader = module.__loader__ = self._loader
         self._loader.exec_module(module)
         try:
