@@ -71,10 +71,111 @@ def test_a_parameter_without_gradients(whole):
     whole.made(make, (torch.eye(2) * 2,), (torch.eye(2) * 3,))
 
 
-def test_what_autograd_follows_ends_the_graph(same):
+def test_autograd_follows_the_leaf_with_new_data(whole):
     def f(x, y):
-        x.data = y
-        return x * 2
+        old = x.data  # let go, its memory might be a result's
+        x.data = x * 0.5
+        kept = x.data
+        x.data = kept + 1
+        return (x * y).sum(), old, kept
+
+    whole(f, (given(True), given() + 4), (given(True), given() + 5))
+
+
+def test_data_of_several_leaves_are_swapped(whole):
+    def f(x, y):
+        kept = x.data.clone()
+        x.data = y.data
+        y.data = kept
+        return (x * 2 + y * y).sum()
+
+    whole(f, (given(True), given(True)), (given(True), given(True)))
+
+
+def test_weights_are_perturbed_and_restored(whole):
+    def make():
+        layer = torch.nn.Linear(3, 2)
+        with torch.no_grad():
+            layer.weight.fill_(0.5)
+            layer.bias.fill_(1)
+
+        def f(x):
+            kept = [p.data.clone() for p in layer.parameters()]
+            before = layer(x).sum()
+            for p in layer.parameters():
+                p.data = p.data + 0.1
+            moved = layer(x).square().sum()
+            for p, data in zip(layer.parameters(), kept, strict=True):
+                p.data = data
+            return before, moved, layer.weight.data + 0
+
+        return f
+
+    whole.made(make, (given(),), (given() + 1,))
+
+
+@pytest.mark.parametrize("requires_grad", [False, True])
+def test_data_are_written_to_in_place_by_an_augmented_assignment(whole, requires_grad):
+    def f(x, y):
+        x.data -= 0.1 * y
+        x.data *= 2
+        return (x * y).sum()
+
+    whole(f, (given(requires_grad), given() + 1), (given(requires_grad), given()))
+
+
+def test_a_step_of_an_optimizer_by_hand(whole):
+    def f(x, rate):
+        x.data -= rate * x.grad.data
+        x.grad.data.zero_()
+        return (x * 2).sum()
+
+    def leaf():
+        x = given(True)
+        x.grad = torch.ones(3)
+        return x
+
+    whole(f, (leaf(), 0.1), (leaf(), 0.1))
+
+
+def view(x):
+    return x.view(-1)
+
+
+def written(x):
+    y = (x * 2).sum()
+    with torch.no_grad():
+        x.mul_(2)
+    return y + x.sum()
+
+
+def written_under_another_name(x):
+    data = x.data
+    y = (x * 2).sum()
+    data.add_(1)
+    return y + x.sum()
+
+
+def of_another_size(x):
+    x.data = torch.cat([x, x])
+    return x * 2
+
+
+@pytest.mark.parametrize("use", [view, written, written_under_another_name, of_another_size])
+def test_what_a_copy_cannot_stand_for_ends_the_graph(same, use):
+    def f(x, y):
+        old = x.data
+        x.data = x * y
+        return use(x), old
+
+    same(f, (given(True), given() + 4), breaks=1)
+
+
+def test_a_write_that_autograd_refuses(same):
+    def f(x, y):
+        x.data = x * y
+        x.add_(1)
+        return x
 
     same(f, (given(True), given() + 4), breaks=1)
 

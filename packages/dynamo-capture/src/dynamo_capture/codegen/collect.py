@@ -11,6 +11,7 @@ from dynamo_capture.foundation.break_kinds import NOT_RECONSTRUCTIBLE
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.foundation.known_objects import is_plain_key
 from dynamo_capture.frames.generator_values import GeneratorValue
+from dynamo_capture.semantics.tensors.replaced_data import check_handed_out
 from dynamo_capture.sources.sources import ContentSource
 from dynamo_capture.trace import Trace
 from dynamo_capture.values import (
@@ -114,6 +115,7 @@ class Collector:
         if value.source is not None:
             self.sources[value.source] = None
         else:
+            check_handed_out(self._tx, value)
             self.nodes[self._tx.output.handed_out(value.node)] = None
 
     def _symbols(self, expr: Expr) -> None:

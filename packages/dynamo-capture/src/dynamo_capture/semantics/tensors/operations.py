@@ -45,7 +45,7 @@ from dynamo_capture.semantics.tensors.content.small_buffers import State
 from dynamo_capture.semantics.tensors.hooks import check_not_hooked
 from dynamo_capture.semantics.tensors.methods import METHODS
 from dynamo_capture.semantics.tensors.not_operations import check_function_is_operation, check_is_operation
-from dynamo_capture.semantics.tensors.replaced_data import count_writes
+from dynamo_capture.semantics.tensors.replaced_data import Replaced, check_copies, count_writes
 from dynamo_capture.semantics.tensors.results.outcome import Outcome, new_tensors
 from dynamo_capture.semantics.tensors.results.outcomes import Outcomes, label_of
 from dynamo_capture.semantics.tensors.results.writes import is_own_memory, is_view_of_new_leaf, may_be_refused
@@ -139,6 +139,10 @@ class Operations(Outcomes):
         self.state = State()
         self.stand_ins: list[TensorValue] = []
         """Copies of what data choose, which may be read only."""
+        self.replaced: dict[int, Replaced] = {}
+        """The tensors whose data the program has set, by id."""
+        self.copies: list[tuple[TensorValue, TensorValue]] = []
+        """What autograd follows in their place, which may be read only, each with the tensor whose memory it copied."""
         self.emptied = False
         """Whether the program has emptied the storage of an existing tensor."""
 
@@ -327,6 +331,7 @@ class Operations(Outcomes):
             known = outcome.written or outcome.updates
             changed = (*outcome.written, *(index for index, _ in outcome.updates))
             self._check_read_only([tensors[index] for index in changed] if known else tensors)
+            check_copies(tx, [tensors[index] for index in changed] if known else tensors)
             check_not_hooked(tx, [tensors[index] for index in changed] if known else None)
         if outcome.draws:
             tx.output.draw()
