@@ -24,7 +24,7 @@ def is_worth_capturing(code: CodeType, namespace: Mapping[str, Any]) -> bool:
         return False
     if _is_called_by_the_collector(code) or (name == "<string>" and _is_written_for_torch(module)):
         return False
-    return not name.startswith(_UNCAPTURED) or _is_torch_module_code(name)
+    return not name.startswith(_UNCAPTURED) or (_is_torch_module_code(name) and not looks_up_module(code))
 
 
 def is_closed(code: CodeType, namespace: Mapping[str, Any]) -> bool:
@@ -50,9 +50,19 @@ def _is_written_for_torch(module: str) -> bool:
     return module.partition(".")[0] == "torch" or module.startswith("namedtuple_")
 
 
+_LOOKUPS = frozenset({"__getitem__", "_get_item_by_idx", "_get_abs_string_index"})
+
+
 def is_torchs(code: CodeType) -> bool:
     """Whether it is code of one of torch's modules."""
     return _is_torch_module_code(code.co_filename)
+
+
+def looks_up_module(code: CodeType) -> bool:
+    """Whether it is what finds a module or a parameter in one of torch's containers: where data say which, the graph
+    ends around it, so that what comes after has one version for all that may be found."""
+    name = code.co_filename
+    return _is_torch_module_code(name) and name.endswith("/container.py") and code.co_name in _LOOKUPS
 
 
 def is_file_of_torch(name: str) -> bool:

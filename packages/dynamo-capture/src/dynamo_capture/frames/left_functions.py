@@ -18,14 +18,17 @@ from types import CodeType
 
 from dynamo_capture.bytecode.decoded import decoded
 from dynamo_capture.bytecode.loops import loop_around
-from dynamo_capture.foundation.break_kinds import VARYING_ITERATION
+from dynamo_capture.foundation.break_kinds import VARYING_ITERATION, VARYING_NUMBER
 from dynamo_capture.foundation.errors import GraphBreak
-from dynamo_capture.foundation.skip_rules import is_torchs, is_worth_capturing
+from dynamo_capture.foundation.skip_rules import is_torchs, is_worth_capturing, looks_up_module
 from dynamo_capture.frames.frame import Frame
 from dynamo_capture.session.known_functions import Loop, Part, key_of
-from dynamo_capture.values import Lazy, TensorValue, Value
+from dynamo_capture.values import Lazy, SymValue, TensorValue, Value
 from dynamo_capture.values.base import Context
 from dynamo_capture.values.containers.late_sequences import NumberList
+
+_MOST_LOOKUPS = 3
+"""Modules of one container for which there is a version each."""
 
 
 def note_module_call(tx: Context) -> None:
@@ -65,6 +68,16 @@ def parts_around(tx: Context, argument: TensorValue | None = None) -> list[Part]
     parts: list[Part] = [frame.code for frame in found if frame is not tx.frames[0] and _can_be_called(frame)]
     loop = None if around is None else _loop_in(around)
     return parts if loop is None else [*parts, loop]
+
+
+def limit_lookups(tx: Context, number: SymValue) -> None:
+    """``experts[n]``: which module that is decides what is traced, so that each number has a version. After some the
+    graph ends there, and what comes after has one version for all modules of one form."""
+    if not looks_up_module(tx.frames[-1].code):
+        return
+    value = tx.env.hint(number.expr)
+    if tx.policy.has_too_many_values(f"lookup: {number.expr}", value, _MOST_LOOKUPS):
+        raise GraphBreak(VARYING_NUMBER, f"{number.expr} says which module of a container it is")
 
 
 def _innermost_loop(tx: Context) -> Loop | None:

@@ -160,9 +160,9 @@ class Policy:
         differs = self._history.record_float(source.expression, real)
         return differs or (self._dynamic is True and is_argument(source))
 
-    def has_too_many_values(self, key: str, value: float) -> bool:
-        """Whether a number that has to be known had better end the graph: code has been compiled for several."""
-        return self._history.record_known(key, value) > _MOST_VERSIONS and not self._fullgraph
+    def has_too_many_values(self, key: str, value: float, most: int = _MOST_VERSIONS) -> bool:
+        """Whether a number that has to be known had better end the graph: code has been compiled for ``most``."""
+        return self._history.record_known(key, value) > most and not self._fullgraph
 
     def note_fixed(self, where: UserLocation | None, size: str, value: int) -> None:
         """The backend has made code for one value of a size, because of an operation in a line."""

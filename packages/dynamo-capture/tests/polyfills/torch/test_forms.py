@@ -30,6 +30,10 @@ _OPERATIONS = {
     "hardtanh": lambda x, y, a: F.hardtanh(x, -abs(a), abs(a)),
     "threshold": lambda x, y, a: F.threshold(x, a, 2 * a),
     "leaky_relu": lambda x, y, a: F.leaky_relu(x, a),
+    "hardshrink": lambda x, y, a: F.hardshrink(x, a),
+    "index_fill": lambda x, y, a: x.index_fill(0, torch.tensor([1, 0]), a),
+    "division that rounds": lambda x, y, a: torch.div(x, a, rounding_mode="floor"),
+    "division that cuts": lambda x, y, a: x.clone().div_(a, rounding_mode="trunc"),
     "where": lambda x, y, a: torch.where(x > 0, x, a),
     "where, the method": lambda x, y, a: x.where(x > 0, a),
     "masked_fill": lambda x, y, a: x.masked_fill(x > 0, a),
@@ -85,7 +89,7 @@ def test_tensors_without_dimensions(name):
 
 
 @pytest.mark.parametrize(
-    "name", ["mul", "div", "div by a tensor", "add", "comparisons", "fill_", "full_like"]
+    "name", ["mul", "div", "div by a tensor", "add", "comparisons", "fill_", "full_like", "index_fill"]
 )
 def test_tensors_of_integers(name):
     _check(_OPERATIONS[name], torch.arange(1, 7).reshape(2, 3), torch.ones(2, 3))
@@ -130,6 +134,9 @@ def test_gradients():
             torch.where(x > 0, x, a) * a
             + x.clamp(-a, a)
             + F.leaky_relu(x, a)
+            + F.hardshrink(x, a)
+            + F.normalize(x, eps=a)
+            + x.index_fill(0, torch.tensor([1]), a)
             + torch.add(x, x, alpha=a)
             + x.abs() ** a
         )
@@ -140,6 +147,11 @@ def test_gradients():
         (expected,), (found,) = torch.autograd.grad(loss(a), x), torch.autograd.grad(fast(a), x)
         torch.testing.assert_close(found, expected, rtol=0, atol=0)
     assert len(fast.__fxstack_capture__.report.replacements) == 2
+
+
+def test_special_numbers_where_values_shrink():
+    x = torch.tensor([[float("nan"), 0.2, float("inf"), -0.4]])
+    _check(lambda x, y, a: F.hardshrink(x, abs(a)), x, None)
 
 
 def test_a_number_that_has_no_form_ends_the_graph_after_some_versions():

@@ -84,6 +84,12 @@ def leaky_relu(input: Any, negative_slope: Any = 0.01) -> Any:
     return torch.where(input > 0, input, input * negative_slope)
 
 
+@form("hardshrink")
+def hardshrink(input: Any, lambd: Any = 0.5) -> Any:
+    bound = _like(lambd, input)
+    return torch.where((input >= -bound) & (input <= bound), _like(0.0, input), input)
+
+
 @form("where")
 def where(condition: Any, input: Any, other: Any) -> Any:
     if condition.dtype is not torch.bool:  # the method: x.where(condition, other)
@@ -95,6 +101,11 @@ def where(condition: Any, input: Any, other: Any) -> Any:
 @form("masked_fill")
 def masked_fill(input: Any, mask: Any, value: Any) -> Any:
     return torch.masked_fill(input, mask, _like(value, input))
+
+
+@form("index_fill", any_dtype=True)
+def index_fill(input: Any, dim: Any, index: Any, value: Any) -> Any:
+    return torch.index_fill(input, dim, index, _like(value, input))
 
 
 @form("fill", any_dtype=True)
@@ -136,4 +147,5 @@ def setitem(input: Any, index: Any, value: Any) -> Any:
 
 
 form("gumbel_softmax")(torch.nn.functional.gumbel_softmax)
-"""Written in Python, and does with its temperature nothing but dividing by it: it is its own form."""
+form("normalize")(torch.nn.functional.normalize)
+"""Written in Python, and do with a number nothing but what has a form: they are their own."""

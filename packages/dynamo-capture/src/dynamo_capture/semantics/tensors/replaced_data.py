@@ -31,8 +31,8 @@ from dynamo_capture.values.tensors.tensor import PLAIN_CLASSES
 
 
 class Replaced:
-    """A tensor whose data the program has set. ``leaf``: the tensor as the graph got it; ``copy``: what autograd follows
-    in its place, made when it is first needed."""
+    """A tensor whose data the program has set. ``leaf``: as the graph got it; ``copy``: what autograd follows in its
+    place, made when it is first needed."""
 
     __slots__ = ("copy", "leaf", "owner")
 
@@ -106,7 +106,9 @@ def _copy(tx: Context, found: Replaced) -> TensorValue:
     """A tensor with the leaf's history and the content of its data."""
     if found.copy is None:
         if tx.policy.leaves_apart:
-            raise GraphBreak(AUTOGRAD_STATE, "a tensor that requires grad is computed with, whose data were replaced")
+            raise GraphBreak(
+                AUTOGRAD_STATE, "a tensor that requires grad is computed with, whose data were replaced"
+            )
         if found.leaf.meta.spec != found.owner.meta.spec:
             what = "a tensor that requires grad is computed with, whose data were replaced by others of another form"
             raise GraphBreak(AUTOGRAD_STATE, what)

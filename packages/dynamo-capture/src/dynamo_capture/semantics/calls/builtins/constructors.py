@@ -13,6 +13,7 @@ from dynamo_capture.foundation.break_kinds import CLASS_MADE, DESCRIPTOR, NOT_IN
 from dynamo_capture.foundation.class_members import runs_program
 from dynamo_capture.foundation.errors import GraphBreak, NotConstant
 from dynamo_capture.foundation.type_names import has_buffer
+from dynamo_capture.frames.left_functions import limit_lookups
 from dynamo_capture.semantics.calls.builtins.functions import is_callable
 from dynamo_capture.semantics.calls.builtins.new_classes import new_type
 from dynamo_capture.semantics.calls.builtins.texts import text_of
@@ -36,6 +37,7 @@ from dynamo_capture.values import (
     SliceValue,
     SuperValue,
     SymRange,
+    SymValue,
     TensorValue,
     TupleValue,
     Value,
@@ -237,7 +239,9 @@ def make_bool(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value
 def make_str(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     if not args:
         return Const("")
-    value = args[0]
+    value = tx.force(args[0])
+    if isinstance(value, SymValue):
+        limit_lookups(tx, value)
     try:
         real = tx.calls.python_object(value)
     except NotConstant:

@@ -32,6 +32,7 @@ from dynamo_capture.values import (
     KeyValue,
     ObjectValue,
     PartialValue,
+    SymValue,
     Value,
     boolean,
 )
@@ -208,7 +209,8 @@ def delitem(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
 
 @handles(operator.index)
 def index(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    return Const(tx.integer(args[0]))
+    value = tx.force(args[0])
+    return value if isinstance(value, SymValue) else Const(tx.integer(value))
 
 
 @handles(functools.update_wrapper)

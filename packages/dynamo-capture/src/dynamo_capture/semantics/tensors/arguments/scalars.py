@@ -30,6 +30,7 @@ _BINARY = (
 _BESIDE = frozenset((*_BINARY, *(f"{name}_" for name in _BINARY), *(f"i{name}" for name in _BINARY)))
 """Names of functions and methods of two operands whose result is the same for a number and for a tensor without
 dimensions beside a tensor with some."""
+_DIVIDING = frozenset({"div", "divide"})
 _OF_COMPLEX = frozenset({"add", "sub", "mul", "div", "truediv", "multiply", "divide", "subtract"})
 _MAKERS = frozenset({"arange", "linspace", "logspace"})
 """Names of functions that make a tensor of numbers alone, which is not to be had in terms of other operations."""
@@ -54,7 +55,8 @@ def without_open_floats(
     made = _of_numbers_alone(tx, name, args, kwargs) or _by_form(tx, name, args, kwargs)
     if made is not None:
         return made
-    if len(args) == 2 and not kwargs and name in _BESIDE:
+    named = kwargs.keys() - ({"rounding_mode"} if name.removesuffix("_") in _DIVIDING else set())
+    if len(args) == 2 and not named and name in _BESIDE:
         beside = _beside(tx, name, args)
         if beside is not None:
             return beside
