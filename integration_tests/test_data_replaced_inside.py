@@ -43,3 +43,36 @@ def test_data_replaced_inside(program: Any, backend: str) -> None:
             outcomes.append((result is x, shares, x, y, result))
         assert outcomes[0][:2] == outcomes[1][:2]
         torch.testing.assert_close(outcomes[1][2:], outcomes[0][2:])
+
+
+def moved(x: Tensor, y: Tensor) -> Any:
+    x.data = x.data - 0.1 * y
+    return (x * x * y).sum()
+
+
+def stepped(x: Tensor, y: Tensor) -> Any:
+    before = (x * y).sum().square()
+    x.data -= 0.1 * y
+    return before + (x * x).sum()
+
+
+def restored(x: Tensor, y: Tensor) -> Any:
+    flat = torch.nn.utils.parameters_to_vector([x]).detach()
+    torch.nn.utils.vector_to_parameters(flat + y, [x])
+    loss = torch.nn.functional.linear(y[None], x[None]).square().sum()
+    torch.nn.utils.vector_to_parameters(flat, [x])
+    return loss
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+@pytest.mark.parametrize("program", [moved, stepped, restored], ids=lambda program: program.__name__)
+def test_a_leaf_is_trained_whose_data_were_replaced_inside(program: Any, backend: str) -> None:
+    fast = fxstack.compile(program, backend=backend, fullgraph=True)
+    for _ in range(2):
+        outcomes = []
+        for run in (program, fast):
+            x, y = torch.arange(3.0).requires_grad_(), torch.arange(3.0) + 5
+            result = run(x, y)
+            result.backward()
+            outcomes.append((result, x, x.grad))
+        torch.testing.assert_close(outcomes[1], outcomes[0])

@@ -124,6 +124,51 @@ def test_data_are_written_to_in_place_by_an_augmented_assignment(whole, requires
     whole(f, (given(requires_grad), given() + 1), (given(requires_grad), given()))
 
 
+@pytest.mark.parametrize("requires_grad", [False, True])
+def test_data_are_set_after_the_tensor_was_written_to(whole, requires_grad):
+    def f(x, y):
+        with torch.no_grad():
+            old = x.data
+            x.add_(y)
+            x.data = x * 2
+            x.mul_(y)
+            old.add_(1)
+        return x * 3, old
+
+    whole(f, (given(requires_grad), given() + 1), (given(requires_grad), given() + 2))
+
+
+def test_data_are_set_of_a_leaf_that_has_views(whole):
+    def make():
+        layer = torch.nn.Linear(3, 2)
+        with torch.no_grad():
+            layer.weight.fill_(0.5)
+            layer.bias.fill_(1)
+
+        def f(x):
+            flat = torch.nn.utils.parameters_to_vector(layer.parameters()).detach()
+            before = layer(x).sum()
+            torch.nn.utils.vector_to_parameters(flat + 1, layer.parameters())
+            moved = layer(x).square().sum()
+            torch.nn.utils.vector_to_parameters(flat, layer.parameters())
+            return before, moved, flat
+
+        return f
+
+    whole.made(make, (given(),), (given() + 1,))
+
+
+def test_a_view_is_of_the_old_data(whole):
+    def f(x, y):
+        view = x.view(-1)
+        x.data = x * y
+        with torch.no_grad():
+            view.add_(1)
+        return (x * y).sum(), view * 2
+
+    whole(f, (given(True), given() + 1), (given(True), given() + 2))
+
+
 def test_a_step_of_an_optimizer_by_hand(whole):
     def f(x, rate):
         x.data -= rate * x.grad.data

@@ -373,7 +373,7 @@ class FrameCompiler:
         session = self._session
         if session.fullgraph and id(view.code) in session.targets:
             return None
-        if ((is_refused and tx.output.makes_leaf) or tx.tensors.copies) and not policy.leaves_apart:
+        if ((is_refused and tx.output.makes_leaf) or tx.tensors.replaced) and not policy.leaves_apart:
             session.leaves_apart[id(view.code)] = view.code
             return "leaves that the program makes, or whose data it sets"
         if policy.follows_data and tx.env.has_data:

@@ -91,7 +91,7 @@ class GraphOutput:
         self.makes_leaf = False
         self.indexes_by_tensors = False
         self.indexed: dict[Node, Any] = {}
-        self._changed: list[WrittenTensor] = []
+        self._changed: list[Node] = []
         self.written: dict[Source, None] = {}
         self.overwritten: list[WrittenTensor] = []
         self.draws = False
@@ -160,7 +160,7 @@ class GraphOutput:
         self.mutates = True
         self.overwritten += [tensor.memory for tensor in written]
         given = [tensor.memory for tensor in written if _is_given(tensor.memory)]
-        self._changed += given
+        self._changed += [tensor.node for tensor in given]  # which may show other memory later
         self.leaves = self.leaves or not written or bool(given)
         self.lasts = self.lasts or not written or any(_is_given(tensor.memory) for tensor in lasting)
         if self.assumes and self.lasts:
@@ -200,12 +200,12 @@ class GraphOutput:
     def changed_inputs(self) -> list[int] | None:
         """The positions of the inputs that are written to; None where others may be."""
         positions = {item.node: position for position, item in enumerate(self.inputs)}
-        found = {positions.get(self.use(tensor.node), -1) for tensor in self._changed}
+        found = {positions.get(self.handed_out(node), -1) for node in self._changed}
         return None if self.speaks or -1 in found or (self.leaves and not found) else sorted(found)
 
     def rewritten_inputs(self) -> list[int]:
         """The positions of the inputs whose memory more than one operation writes to."""
-        times = Counter(self.use(tensor.node) for tensor in self._changed)
+        times = Counter(self.handed_out(node) for node in self._changed)
         return [position for position, item in enumerate(self.inputs) if times[item.node] > 1]
 
     def _place(self, name: str, spec: ValueSpec) -> Node:

@@ -139,10 +139,8 @@ class Operations(Outcomes):
         self.state = State()
         self.stand_ins: list[TensorValue] = []
         """Copies of what data choose, which may be read only."""
-        self.replaced: dict[int, Replaced] = {}
-        """The tensors whose data the program has set, by id."""
-        self.copies: list[tuple[TensorValue, TensorValue]] = []
-        """What autograd follows in their place, which may be read only, each with the tensor whose memory it copied."""
+        self.replaced: dict[int, Replaced] = {}  # the tensors whose data the program has set, by id
+        self.copies: list[tuple[TensorValue, TensorValue]] = []  # what autograd follows, and of what memory
         self.emptied = False
         """Whether the program has emptied the storage of an existing tensor."""
 
@@ -328,11 +326,11 @@ class Operations(Outcomes):
             raise GraphBreak(UNTRACEABLE, "a view of a leaf, whose gradient is asked for, is written to")
         self._note_leaves(outcome, tensors)
         if outcome.writes or outcome.updates:
-            known = outcome.written or outcome.updates
-            changed = (*outcome.written, *(index for index, _ in outcome.updates))
-            self._check_read_only([tensors[index] for index in changed] if known else tensors)
-            check_copies(tx, [tensors[index] for index in changed] if known else tensors)
-            check_not_hooked(tx, [tensors[index] for index in changed] if known else None)
+            indices = (*outcome.written, *(index for index, _ in outcome.updates))
+            changed = [tensors[index] for index in indices] if indices else None
+            self._check_read_only(tensors if changed is None else changed)
+            check_copies(tx, tensors if changed is None else changed)
+            check_not_hooked(tx, changed)
         if outcome.draws:
             tx.output.draw()
         if outcome.writes:

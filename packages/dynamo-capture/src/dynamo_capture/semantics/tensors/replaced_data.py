@@ -47,7 +47,8 @@ def set_data(tx: Context, owner: TensorValue, value: Value) -> None:
     value = tx.force(value)
     if isinstance(value, TensorValue) and _is_own(owner, value):
         return
-    if not isinstance(value, TensorValue) or not _may_be_shown(tx, owner, value):
+    apart = tx.policy.leaves_apart and owner.meta.requires_grad
+    if apart or not isinstance(value, TensorValue) or not _may_be_shown(tx, owner, value):
         raise GraphBreak(AUTOGRAD_STATE, "the attribute 'data' of a tensor is set")
     check_not_hooked(tx, [owner])
     tx.effects.deferred(made_tensors.set_data, [owner, value], {})
@@ -105,10 +106,8 @@ def _reads_data(args: list[Value]) -> bool:
 def _copy(tx: Context, found: Replaced) -> TensorValue:
     """A tensor with the leaf's history and the content of its data."""
     if found.copy is None:
-        if tx.policy.leaves_apart:
-            raise GraphBreak(
-                AUTOGRAD_STATE, "a tensor that requires grad is computed with, whose data were replaced"
-            )
+        if getattr(tx.output, "parent", None) is not None:
+            raise GraphBreak(AUTOGRAD_STATE, "a part that is a region uses a leaf whose data were replaced")
         if found.leaf.meta.spec != found.owner.meta.spec:
             what = "a tensor that requires grad is computed with, whose data were replaced by others of another form"
             raise GraphBreak(AUTOGRAD_STATE, what)
@@ -129,8 +128,12 @@ def check_copies(tx: Context, written: Iterable[TensorValue]) -> None:
 
 
 def check_handed_out(tx: Context, value: TensorValue) -> None:
-    """A graph break where a view of a leaf whose data were replaced is handed out: it would be one of the copy."""
-    if any(value.memory is copy for copy, _ in tx.tensors.copies):
+    """A graph break where a view of a leaf whose data were replaced is handed out: it is one of the copy or of the data
+    alone, and has to be one of the leaf."""
+    base = tx.tensors.replaced.get(id(value.root))
+    is_new = value.root is not value and value.memory is not value.root
+    of_data = base is not None and base.owner.meta.requires_grad and is_new
+    if of_data or any(value.memory is copy for copy, _ in tx.tensors.copies):
         raise GraphBreak(AUTOGRAD_STATE, "a view of a tensor whose data were replaced is handed out")
 
 
@@ -139,19 +142,11 @@ def _may_be_shown(tx: Context, owner: TensorValue, value: TensorValue) -> bool:
     alike = (one.spec.dtype, one.spec.device) == (other.spec.dtype, other.spec.device)
     plain = one.cls in PLAIN_CLASSES and other.cls in PLAIN_CLASSES
     inference = one.is_inference or other.is_inference
-    alone = owner.root is owner and owner.memory is owner and not owner.views
+    refuses = one.requires_grad and one.is_leaf  # a write with gradients, through a view of it
+    alone = owner.root is owner and owner.memory is owner and (refuses or not owner.views)
     kept = owner.source is not None and owner.real is not None and not owner.real._is_view()
-    written = any(memory is owner for memory in tx.output.overwritten)
     outermost = getattr(tx.output, "parent", None) is None
-    return (
-        alike
-        and plain
-        and not inference
-        and (alone or owner.is_replaced)
-        and kept
-        and not written
-        and outermost
-    )
+    return alike and plain and not inference and (alone or owner.is_replaced) and kept and outermost
 
 
 def count_writes(tx: Context, written: Iterable[TensorValue]) -> None:
