@@ -45,27 +45,21 @@ def test_data_replaced_inside(program: Any, backend: str) -> None:
         torch.testing.assert_close(outcomes[1][2:], outcomes[0][2:])
 
 
-def moved(x: Tensor, y: Tensor) -> Any:
-    x.data = x.data - 0.1 * y
-    return (x * x * y).sum()
-
-
 def stepped(x: Tensor, y: Tensor) -> Any:
     before = (x * y).sum().square()
     x.data -= 0.1 * y
     return before + (x * x).sum()
 
 
-def restored(x: Tensor, y: Tensor) -> Any:
+def shifted(x: Tensor, y: Tensor) -> Any:
     flat = torch.nn.utils.parameters_to_vector([x]).detach()
+    loss = (x * y).sum().square()
     torch.nn.utils.vector_to_parameters(flat + y, [x])
-    loss = torch.nn.functional.linear(y[None], x[None]).square().sum()
-    torch.nn.utils.vector_to_parameters(flat, [x])
     return loss
 
 
 @pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
-@pytest.mark.parametrize("program", [moved, stepped, restored], ids=lambda program: program.__name__)
+@pytest.mark.parametrize("program", [stepped, shifted], ids=lambda program: program.__name__)
 def test_a_leaf_is_trained_whose_data_were_replaced_inside(program: Any, backend: str) -> None:
     fast = fxstack.compile(program, backend=backend, fullgraph=True)
     for _ in range(2):

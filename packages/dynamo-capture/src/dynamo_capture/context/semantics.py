@@ -194,9 +194,6 @@ class Tensors(Protocol[V]):
     replaced: dict[int, Any]
     """The tensors whose data the program has set, by id."""
 
-    copies: list[Any]
-    """What autograd follows in their place, each with the tensor whose memory it copied."""
-
     def of_chosen(self, chosen: Any) -> Any:
         """A tensor equal to one that data choose, at this point."""
 

@@ -29,6 +29,8 @@ from fx_interface.torch_internals.graph_nodes import call_node
 from fx_interface.torch_internals.graph_source import UnwrittenGraph, release_source, target_in_text
 from fx_interface.torch_internals.modes import CHANGING
 
+UNFOLLOWED = "a tensor that requires grad is computed with, which was made here, or whose data were replaced"
+
 
 class WrittenTensor(Protocol):
     """What the graph asks of a tensor that an operation writes to. ``real``: the existing tensor that it is, if it is
@@ -114,8 +116,7 @@ class GraphOutput:
     def use(self, node: Node) -> Node:
         """The node of this graph that stands for ``node``, which may lie in a region's sub-graph that has ended."""
         if node.graph is self.graph and node in self.unfollowed and torch.is_grad_enabled():
-            what = "a tensor that requires grad is computed with, which was made here, or whose data were replaced"
-            raise GraphBreak(AUTOGRAD_STATE, what)
+            raise GraphBreak(AUTOGRAD_STATE, UNFOLLOWED)
         return self.handed_out(node)
 
     def handed_out(self, node: Node) -> Node:

@@ -47,7 +47,7 @@ class Tensors(Operations, Inputs):
 
     interceptors = (
         chosen_tensors.by_choices,
-        replaced_data.by_copies,
+        replaced_data.by_data,
         overrides.check_operands,
         overrides.by_modes,
         overrides.by_classes,

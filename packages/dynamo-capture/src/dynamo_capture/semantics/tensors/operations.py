@@ -45,7 +45,7 @@ from dynamo_capture.semantics.tensors.content.small_buffers import State
 from dynamo_capture.semantics.tensors.hooks import check_not_hooked
 from dynamo_capture.semantics.tensors.methods import METHODS
 from dynamo_capture.semantics.tensors.not_operations import check_function_is_operation, check_is_operation
-from dynamo_capture.semantics.tensors.replaced_data import Replaced, check_copies, count_writes
+from dynamo_capture.semantics.tensors.replaced_data import count_writes
 from dynamo_capture.semantics.tensors.results.outcome import Outcome, new_tensors
 from dynamo_capture.semantics.tensors.results.outcomes import Outcomes, label_of
 from dynamo_capture.semantics.tensors.results.writes import is_own_memory, is_view_of_new_leaf, may_be_refused
@@ -139,8 +139,7 @@ class Operations(Outcomes):
         self.state = State()
         self.stand_ins: list[TensorValue] = []
         """Copies of what data choose, which may be read only."""
-        self.replaced: dict[int, Replaced] = {}  # the tensors whose data the program has set, by id
-        self.copies: list[tuple[TensorValue, TensorValue]] = []  # what autograd follows, and of what memory
+        self.replaced: dict[int, TensorValue] = {}  # the tensors whose data the program has set, by id
         self.emptied = False
         """Whether the program has emptied the storage of an existing tensor."""
 
@@ -329,7 +328,6 @@ class Operations(Outcomes):
             indices = (*outcome.written, *(index for index, _ in outcome.updates))
             changed = [tensors[index] for index in indices] if indices else None
             self._check_read_only(tensors if changed is None else changed)
-            check_copies(tx, tensors if changed is None else changed)
             check_not_hooked(tx, changed)
         if outcome.draws:
             tx.output.draw()

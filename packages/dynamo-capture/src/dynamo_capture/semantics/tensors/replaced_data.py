@@ -2,14 +2,9 @@
 
     x.data = y; x.add_(1)      ->      d = y.data; d.add_(1), and after the graph ``x.data = y``
 
-Inside of the graph the tensor is a node that shows the memory. Autograd is not told: a leaf that requires grad is still
-the leaf that it was, and its gradient is that of what is computed with the new data. Where autograd follows, an
-operation gets a copy with the leaf's history and the new content:
-
-    w.data = v; w * x          ->      c = w.clone(); c.data.copy_(v); c * x
-
-The copy may only be read: what writes to the data then, or hands out a view of them, ends the graph before. So does
-new data of another form than the leaf's, which no copy of it can hold.
+Inside of the graph the tensor is a node that shows the memory. Autograd is not told: of a tensor that requires grad
+only what follows without gradients can be computed so, and the graph ends before the rest. What ``tensor.data -= step``
+sets is what the tensor shows already, and so changes nothing.
 """
 
 from __future__ import annotations
@@ -22,24 +17,13 @@ from torch.fx import Node
 
 from dynamo_capture.foundation.break_kinds import AUTOGRAD_STATE
 from dynamo_capture.foundation.errors import GraphBreak
+from dynamo_capture.graph.graph_builder import UNFOLLOWED
 from dynamo_capture.runtime import made_tensors
 from dynamo_capture.semantics.tensors.hooks import check_not_hooked
-from dynamo_capture.values import Const, TensorMeta, TensorValue, Value
+from dynamo_capture.values import Const, TensorMeta, TensorValue, Value, tensors_of
 from dynamo_capture.values.base import Context
-from dynamo_capture.values.structures import mapped_leaves
+from dynamo_capture.values.structures import items_of
 from dynamo_capture.values.tensors.tensor import PLAIN_CLASSES
-
-
-class Replaced:
-    """A tensor whose data the program has set. ``leaf``: as the graph got it; ``copy``: what autograd follows in its
-    place, made when it is first needed."""
-
-    __slots__ = ("copy", "leaf", "owner")
-
-    def __init__(self, owner: TensorValue) -> None:
-        self.owner = owner
-        self.leaf = TensorValue(owner.node, owner.meta)
-        self.copy: TensorValue | None = None
 
 
 def set_data(tx: Context, owner: TensorValue, value: Value) -> None:
@@ -56,13 +40,12 @@ def set_data(tx: Context, owner: TensorValue, value: Value) -> None:
         shown = tx.tensors.get_attr(value, "data")
     assert isinstance(shown, TensorValue)
     meta = owner.meta
-    known = tx.tensors.replaced.setdefault(id(owner), Replaced(owner))
-    known.copy = None
+    tx.tensors.replaced[id(owner)] = owner
     owner.node, owner.content = shown.node, None
     owner.meta = TensorMeta.of(shown.meta.spec, meta.requires_grad, meta.is_leaf, meta.cls)
     owner.show(shown.memory)
     owner.is_replaced = True
-    if meta.requires_grad:  # only operations are given a copy
+    if meta.requires_grad:
         tx.output.unfollowed.add(shown.node)
 
 
@@ -73,67 +56,30 @@ def _is_own(owner: TensorValue, value: TensorValue) -> bool:
     return own and value.memory is owner.memory and value.meta.spec == owner.meta.spec
 
 
-def by_copies(tx: Context, call: Any) -> Value | None:
-    """An operation that autograd follows, on tensors whose data were replaced."""
+def by_data(tx: Context, call: Any) -> Value | None:
+    """``w.data`` and ``w.detach()`` of a leaf whose data were replaced: the memory, which autograd does not follow. It
+    would follow any other operation, here or in a region: a graph break."""
     if not tx.tensors.replaced or not torch.is_grad_enabled():
         return None
-    made: list[Replaced] = []
-
-    def copied(tensor: TensorValue) -> Value:
-        found = tx.tensors.replaced.get(id(tensor))
-        if found is None or not tensor.meta.requires_grad:
-            return tensor
-        made.append(found)
-        return tensor if shows_data else _copy(tx, found)
-
-    shows_data = call.name == "detach" or (call.function is getattr and _reads_data(call.args))
-    args = [mapped_leaves(tx, value, copied) for value in call.args]
-    kwargs = {name: mapped_leaves(tx, value, copied) for name, value in call.kwargs.items()}
-    if not made:
+    given = [tensor for value in (*call.args, *call.kwargs.values()) for tensor in items_of(tx, value)]
+    if not any(value.requires_grad and id(value) in tx.tensors.replaced for value in tensors_of(given)):
         return None
-    if shows_data:
-        with torch.no_grad():  # the memory as it is, which autograd does not follow
-            return tx.tensors.operation(call.op, call.target, call.function, args, kwargs)
-    result = tx.tensors.operation(call.op, call.target, call.function, args, kwargs)
-    owners = {id(found.copy): found.owner for found in made}
-    return mapped_leaves(tx, result, lambda tensor: owners.get(id(tensor), tensor))
+    if call.name != "detach" and not (call.function is getattr and _reads_data(call.args)):
+        raise GraphBreak(AUTOGRAD_STATE, UNFOLLOWED)
+    with torch.no_grad():
+        return tx.tensors.operation(call.op, call.target, call.function, call.args, call.kwargs)
 
 
 def _reads_data(args: list[Value]) -> bool:
     return len(args) == 2 and isinstance(args[1], Const) and args[1].value == "data"
 
 
-def _copy(tx: Context, found: Replaced) -> TensorValue:
-    """A tensor with the leaf's history and the content of its data."""
-    if found.copy is None:
-        if getattr(tx.output, "parent", None) is not None:
-            raise GraphBreak(AUTOGRAD_STATE, "a part that is a region uses a leaf whose data were replaced")
-        if found.leaf.meta.spec != found.owner.meta.spec:
-            what = "a tensor that requires grad is computed with, whose data were replaced by others of another form"
-            raise GraphBreak(AUTOGRAD_STATE, what)
-        made = tx.tensors.call_function(torch.clone, [found.leaf], {})
-        assert isinstance(made, TensorValue)
-        data = tx.tensors.get_attr(found.owner, "data")
-        tx.tensors.call_method(tx.tensors.get_attr(made, "data"), "copy_", [data], {})
-        found.copy = made
-        tx.tensors.copies.append((made, found.owner.memory))
-    return found.copy
-
-
-def check_copies(tx: Context, written: Iterable[TensorValue]) -> None:
-    """A graph break where a copy, or what was copied, is written to."""
-    memories = {id(memory) for pair in tx.tensors.copies for memory in pair}
-    if any(id(tensor.memory) in memories for tensor in written):
-        raise GraphBreak(AUTOGRAD_STATE, "a leaf whose data were replaced is written to after it was used")
-
-
 def check_handed_out(tx: Context, value: TensorValue) -> None:
-    """A graph break where a view of a leaf whose data were replaced is handed out: it is one of the copy or of the data
-    alone, and has to be one of the leaf."""
+    """A graph break where a view of a leaf whose data were replaced is handed out: it is one of the data alone, and has
+    to be one of the leaf."""
     base = tx.tensors.replaced.get(id(value.root))
     is_new = value.root is not value and value.memory is not value.root
-    of_data = base is not None and base.owner.meta.requires_grad and is_new
-    if of_data or any(value.memory is copy for copy, _ in tx.tensors.copies):
+    if base is not None and base.meta.requires_grad and is_new:
         raise GraphBreak(AUTOGRAD_STATE, "a view of a tensor whose data were replaced is handed out")
 
 
