@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import types
 from collections.abc import Sequence
 
@@ -18,10 +19,22 @@ from dynamo_capture.semantics.calls.signatures import METHOD_KINDS
 from dynamo_capture.semantics.calls.torch_calls import lazy_modules
 from dynamo_capture.semantics.calls.torch_calls.data_classes import call_allowed
 from dynamo_capture.semantics.calls.torch_calls.hooks import has_no_hooks
+from dynamo_capture.semantics.registry import handles
 from dynamo_capture.session.controls import SKIP_MARK, is_allowed_in_graph
-from dynamo_capture.values import NONE, BuiltinMethod, Const, MethodValue, ObjectValue, Value
+from dynamo_capture.values import (
+    NONE,
+    BuiltinMethod,
+    Const,
+    DictValue,
+    MethodValue,
+    ObjectValue,
+    PartialValue,
+    TupleValue,
+    Value,
+)
 from dynamo_capture.values.base import Context
 
+_PARTIAL_CALL = functools.partial.__call__
 _MODULE_CALL = torch.nn.Module.__call__
 """As torch defines it: a program may put something else there."""
 
@@ -48,9 +61,34 @@ def call_object(tx: Context, owner: ObjectValue, args: list[Value], kwargs: dict
         raise GraphBreak(BREAK_REQUESTED, marked)
     if call is ABSENT:
         raise tx.raises(TypeError, f"{message_name(owner.cls)!r} object is not callable")
+    if call is _PARTIAL_CALL:
+        return partial_of(tx, owner).call(tx, args, kwargs)
     if not callable(call):
         return tx.known(call).call(tx, args, kwargs)
     raise owner.unsupported("calling")
+
+
+def partial_of(tx: Context, owner: ObjectValue) -> PartialValue:
+    """What an existing object of a subclass of ``functools.partial`` calls."""
+    fields = ("func", "args", "keywords")
+    if owner.source is None or any(
+        tx.attributes.in_class(owner.cls, name) is not vars(functools.partial)[name] for name in fields
+    ):
+        raise owner.unsupported("calling")
+    function, given, keywords = (tx.force(owner.get_attr(tx, name)) for name in fields)
+    if not isinstance(given, TupleValue) or not isinstance(keywords, DictValue):
+        raise owner.unsupported("calling")
+    return PartialValue(function, list(given.items), keywords)
+
+
+@handles(_PARTIAL_CALL)
+def call_partial(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    """``super().__call__(...)`` in a subclass of ``functools.partial``."""
+    owner = tx.force(args[0]) if args else None
+    if not isinstance(owner, ObjectValue) or not issubclass(owner.cls, functools.partial):
+        return None
+    tx.attributes.guard_type(owner)
+    return partial_of(tx, owner).call(tx, args[1:], kwargs)
 
 
 def call_method_of_object(
