@@ -92,6 +92,35 @@ CALLS = [lambda: (torch.arange(3.0).as_subclass(Noted),)]
 def program(x):
     return caught(copy.deepcopy, x)
 """,
+    "arrays of tensors under a mode": MODE
+    + """
+import numpy as np
+USES = [
+    lambda x: x.numpy().sum(), lambda x: np.asarray(x).max(), lambda x: x.__array__().shape, lambda x: np.abs(x.numpy()),
+    lambda x: x.numpy()[1:] * 2, lambda x: np.linalg.norm(x.numpy()),
+]
+def program(x):
+    return [under(use, x) for use in USES]
+""",
+    "functions of a class of tensors are asked about as one": MODE
+    + """
+CALLS = [lambda: (torch.arange(3.0).as_subclass(Noted),), lambda: (torch.arange(4.0).as_subclass(Noted),)]
+def program(x):
+    LOG.append("begins")
+    other = x + 0
+    return (
+        x.numpy().sum(), torch.allclose(x, other), torch.equal(x, other), x.allclose(other), x.equal(other),
+        torch.func.vmap(torch.sin)(x),
+    )
+""",
+    "gradients of a class of tensors are of the class": MODE
+    + """
+class Plain(torch.Tensor):
+    pass
+CALLS = [lambda cls=cls: (torch.arange(3.0).as_subclass(cls).requires_grad_(),) for cls in (Plain, Noted)]
+def program(x):
+    return torch.autograd.grad((x * 2).sum(), x)
+""",
     "a class of tensors is asked for its length where a list is made": """
 class Sized(torch.Tensor):
     def __len__(self):

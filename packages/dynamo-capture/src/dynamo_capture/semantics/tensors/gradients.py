@@ -23,6 +23,7 @@ from dynamo_capture.semantics.tensors.attributes import plain_attribute
 from dynamo_capture.shapes import SpecTensor
 from dynamo_capture.values import Const, ListValue, TensorValue, TupleValue, Value
 from dynamo_capture.values.base import Context
+from dynamo_capture.values.tensors.tensor import PLAIN_CLASSES
 from fx_interface.symbols import Expr
 from fx_interface.tensor_spec import SPEC_KEY, SymSpec, TensorSpec
 from fx_interface.torch_internals.modes import restored
@@ -71,6 +72,10 @@ def _tensors(tx: Context, value: Value, name: str) -> list[TensorValue]:
     for item in map(tx.force, items):
         if not isinstance(item, TensorValue):
             raise _refused(f"{item.describe()} is one of the {name} of torch.autograd.grad")
+        if (
+            type(item) is TensorValue and item.meta.cls not in PLAIN_CLASSES
+        ):  # which its gradients are of, too
+            raise _refused(f"gradients of a {item.meta.cls.__name__} are taken inside the compiled function")
         found.append(item)
     return found
 

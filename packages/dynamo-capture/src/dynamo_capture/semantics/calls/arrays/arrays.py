@@ -8,9 +8,10 @@ Views and writes are those of the tensor; what torch might do otherwise breaks t
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import torch
 
@@ -39,12 +40,27 @@ from dynamo_capture.semantics.calls.signatures import METHOD_KINDS
 from dynamo_capture.semantics.given_warnings import NoWarnings
 from dynamo_capture.semantics.registry import handles
 from dynamo_capture.semantics.tensors.methods import method
+from dynamo_capture.semantics.tensors.torchs_members import overrides
 from dynamo_capture.values import Const, TensorValue, TupleValue, Value, is_none, size_value
 from dynamo_capture.values.base import Context, IteratorValue
 from dynamo_capture.values.sequence_iterator import SequenceIterator
 from dynamo_capture.values.tensors.array import ArrayValue
 
 _FLOATS = (torch.float32, torch.float64)
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+
+def _unasked(method: Callable[Concatenate[Arrays, _P], _R]) -> Callable[Concatenate[Arrays, _P], _R]:
+    """What is computed on the memory of arrays is no operation of the program, of which a mode would be asked."""
+
+    @functools.wraps(method)
+    def run(self: Arrays, /, *args: _P.args, **kwargs: _P.kwargs) -> _R:
+        modes = self._tx.tensors.modes
+        with modes.without(len(modes.active)):
+            return method(self, *args, **kwargs)
+
+    return run
 
 
 class Arrays:
@@ -82,6 +98,7 @@ class Arrays:
             return tensor if tensor is not None and tensor.meta.spec.sizes else None
         return value if value.known_as(int, float) is not None else None
 
+    @_unasked
     def _computed(self, function: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
         tx = self._tx
         try:
@@ -103,6 +120,7 @@ class Arrays:
             return NumpyOperation(tx, function).result(args, kwargs)
         return tx.calls.from_python(result)
 
+    @_unasked
     def binary(self, symbol: str, function: Any, lhs: Value, rhs: Value) -> Value:
         """``lhs symbol rhs``."""
         if symbol.endswith("=") and symbol not in ("==", "!=", "<=", ">="):
@@ -155,6 +173,7 @@ class Arrays:
                 OBJECT_OPERATION, "a numpy array is changed in a function that runs as a part of the graph"
             )
 
+    @_unasked
     def get_attr(self, owner: ArrayValue, name: str) -> Value:
         """``array.name``."""
         tx = self._tx
@@ -187,6 +206,7 @@ class Arrays:
             return self.call_function(shown, [owner], {})
         return tx.attributes.of_builtin_object(owner, name)
 
+    @_unasked
     def call_method(self, owner: ArrayValue, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
         """``array.name(...)``."""
         method = getattr(owner.python_type(), name, None)
@@ -206,6 +226,7 @@ class Arrays:
             raise GraphBreak(OBJECT_OPERATION, f"the method {name!r} of a numpy array")
         return NumpyOperation(self._tx, method).result([owner, *args], kwargs)
 
+    @_unasked
     def get_item(self, owner: ArrayValue, key: Value) -> Value:
         """``array[key]``."""
         tx = self._tx
@@ -221,6 +242,7 @@ class Arrays:
         found.is_read_only = owner.is_read_only
         return found
 
+    @_unasked
     def iterate(self, owner: ArrayValue) -> IteratorValue:
         """``iter(array)``, of a few rows."""
         import numpy
@@ -232,6 +254,7 @@ class Arrays:
         rows = [self.get_item(owner, Const(row)) for row in range(length)]
         return SequenceIterator(rows, type(iter(numpy.zeros(1))), owner)
 
+    @_unasked
     def set_item(self, owner: ArrayValue, key: Value, value: Value) -> None:
         """``array[key] = value``."""
         tx, value = self._tx, self._tx.force(value)
@@ -337,6 +360,10 @@ def _numpy(tx: Context, owner: TensorValue, args: list[Value], kwargs: dict[str,
     given = args[0] if args else kwargs.get("force", Const(False))
     if len(args) + len(kwargs) > 1 or not kwargs.keys() <= {"force"} or owner.meta.spec.device.type != "cpu":
         raise GraphBreak(CONTENT_DECIDES, "`numpy()` copies the tensor")
+    if overrides(owner.meta.cls):
+        raise GraphBreak(
+            OBJECT_OPERATION, f"`numpy()` of a {owner.meta.cls.__name__}, which would be asked again"
+        )
     if owner.meta.requires_grad and (tx.truth(given) or not torch.is_grad_enabled()):
         return ArrayValue(tensor=_tensor(owner.call_method(tx, "detach", [], {})))
     if owner.meta.requires_grad:

@@ -23,6 +23,8 @@ from fx_interface.tensor_spec import TensorSpec
 @handles_loaded("torch._functorch.vmap", "vmap_impl")
 def vmap(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     function, in_dims, out_dims, randomness, chunk_size, *given = args
+    if not tx.tensors.disabled and tx.tensors.overriding(given):
+        raise GraphBreak(TRANSFORM, "vmap() over a tensor of a class that is asked for __torch_function__")
     call = _Mapped(function, in_dims, out_dims, tx.constant(randomness), kwargs)
     size = tx.constant(chunk_size)
     return call.once(tx, given) if size is None else call.in_chunks(tx, given, size)

@@ -141,6 +141,8 @@ def are_equal(tx: Context, one: Value, other: Value) -> Value | None:
     """``torch.equal(one, other)`` of two tensors of one dtype; None for other arguments."""
     if not isinstance(one, TensorValue) or not isinstance(other, TensorValue) or one is other:
         return None
+    if one.is_overridden(tx) or other.is_overridden(tx):
+        return None  # who is asked about this one function
     mine, theirs = one.meta.spec, other.meta.spec
     if (mine.dtype, mine.device) != (theirs.dtype, theirs.device):
         return None
@@ -155,6 +157,8 @@ def are_equal(tx: Context, one: Value, other: Value) -> Value | None:
 def are_close(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> DataCondition | None:
     """``torch.allclose``; None where one of the two is no tensor."""
     if len(args) < 2 or not are_tensors(args[:2]):
+        return None
+    if any(isinstance(arg, TensorValue) and arg.is_overridden(tx) for arg in args[:2]):
         return None
     close = tx.tensors.call_function(torch.isclose, args, kwargs).call_method(tx, "all", [], {})
     return truth_of(tx, close) if isinstance(close, TensorValue) else None
