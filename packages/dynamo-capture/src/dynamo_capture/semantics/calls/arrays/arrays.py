@@ -69,6 +69,7 @@ class Arrays:
     def __init__(self, tx: Context) -> None:
         self._tx = tx
 
+    @_unasked
     def call_function(self, function: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
         """A call of a pure function or operator with arrays among its arguments, or numbers."""
         if "out" in kwargs:
@@ -98,7 +99,6 @@ class Arrays:
             return tensor if tensor is not None and tensor.meta.spec.sizes else None
         return value if value.known_as(int, float) is not None else None
 
-    @_unasked
     def _computed(self, function: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
         tx = self._tx
         try:
@@ -120,7 +120,6 @@ class Arrays:
             return NumpyOperation(tx, function).result(args, kwargs)
         return tx.calls.from_python(result)
 
-    @_unasked
     def binary(self, symbol: str, function: Any, lhs: Value, rhs: Value) -> Value:
         """``lhs symbol rhs``."""
         if symbol.endswith("=") and symbol not in ("==", "!=", "<=", ">="):
@@ -129,6 +128,7 @@ class Arrays:
             raise GraphBreak(OBJECT_OPERATION, f"{symbol} of {lhs.describe()} and {rhs.describe()}")
         return self.call_function(function, [lhs, rhs], {})
 
+    @_unasked
     def _in_place(self, function: Any, owner: ArrayValue, operand: Value) -> Value:
         """``owner += operand``: what ``owner + operand`` gives is written, where numpy would write it."""
         tx, operand = self._tx, self._tx.force(operand)
