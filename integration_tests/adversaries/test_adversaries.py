@@ -19,6 +19,8 @@ RUNS: tuple[tuple[str, int, str], ...] = (
     ("tensors", 1000, "eager"),
     ("tensors", 1000, "aot_eager"),
     ("tensors", 60, "inductor"),
+    ("asked", 200, "eager"),
+    ("asked", 40, "aot_eager"),
     ("parts", 100, "eager"),
     ("parts", 40, "aot_eager"),
     ("statements", 240, "eager"),

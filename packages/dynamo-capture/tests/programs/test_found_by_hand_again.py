@@ -58,6 +58,29 @@ def program(x):
         items.extend(x)
     return items, list(x)
 """,
+    "containers that grow by a tensor": """
+import collections
+def program(x):
+    items = same = [1]
+    items += x
+    queue = collections.deque([1], maxlen=3)
+    queue += x
+    def refuses(made, tensor):
+        made += tensor
+    return (
+        items, same is items, queue, caught(refuses, (1,), x), caught(refuses, "a", x), caught(refuses, [1], x[0]),
+        caught(refuses, {1}, x),
+    )
+""",
+    "a copy of a tensor of a class where classes are not asked": """
+import copy
+class Plain(torch.Tensor):
+    pass
+CALLS = [lambda: (torch.arange(3.0).as_subclass(Plain),)]
+def program(x):
+    with torch._C.DisableTorchFunctionSubclass():
+        return copy.copy(x), x + 1
+""",
     "a list that grows by a tensor of a class": MODE
     + """
 CALLS = [lambda: (torch.arange(3.0).as_subclass(Noted),), lambda: (torch.arange(4.0).as_subclass(Noted),)]

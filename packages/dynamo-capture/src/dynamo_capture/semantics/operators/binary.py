@@ -101,6 +101,8 @@ def _of_tensors(tx: Context, row: BinaryOperator, lhs: Value, rhs: Value) -> Val
     check_containers(tx, row.symbol, lhs, rhs)
     if any(isinstance(value, ObjectValue) for value in (lhs, rhs)):
         return None
+    if row.symbol == "+=" and isinstance(lhs, ListValue):
+        return None  # the tensor is asked first, and takes no list
     try:
         return tx.tensors.call_function(function, [lhs, rhs], {})
     except UserRaise as raised:

@@ -48,6 +48,7 @@ def shallow_copy(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Va
         and not value.meta.requires_grad
         and not value.attrs
         and not value.is_overridden(tx)
+        and (value.meta.cls is torch.Tensor or not tx.tensors.disabled)  # else its data are of no class
     ):
         return value.get_attr(tx, "data")
     if isinstance(value, ObjectValue):
