@@ -375,7 +375,7 @@ def test_a_rest_that_raises_where_it_begins():
         return log
 
     instructions = decode(program.__code__).instructions
-    index = next(i for i, one in enumerate(instructions) if one.opname == "LOAD_METHOD")
+    index = next(i for i, one in enumerate(instructions) if one.opname in ("LOAD_METHOD", "LOAD_ATTR"))
     resumes = ResumeCodes()
     plan = resumes.make(program.__code__, index, (VALUE, VALUE))
     code = resumes.raising(plan.code)
