@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import dis
+import functools
 import inspect
 import io
 import re
@@ -115,6 +116,8 @@ def said(value: Any) -> str:
     """A constant in a few words."""
     if isinstance(value, CodeType):
         return f"the code of {value.co_name}"
+    if isinstance(value, functools.partial):
+        return f"{value.func.__qualname__} of {', '.join(map(said, value.args))}"
     if isinstance(value, dict):
         return "the globals of the program"
     if type(value).__name__ == "Fetcher":

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import collections
 
-import pytest
-
 from dynamo_capture.runtime import replacement_calls
 
 
@@ -57,21 +55,3 @@ def test_attributes_are_set_past_the_class() -> None:
     replacement_calls.set_attribute(made, "b", 1)
     replacement_calls.set_attribute(made, "a", 2)
     assert vars(made) == {"a": 2, "b": 1}
-
-
-def test_a_frame_runs_again_after_its_graph_has_raised() -> None:
-    factor = 2
-
-    def f(a: int, /, b: int, *rest: int, c: int, **more: int) -> object:
-        return (a + b) * factor, rest, c, more
-
-    result = replacement_calls.run_again(
-        RuntimeError("graph"), f.__code__, globals(), f.__closure__ or (), [1, 2, 3], {"c": 4, "d": 5}
-    )
-    assert result == (6, (3,), 4, {"d": 5})
-
-
-@pytest.mark.parametrize("error", [KeyboardInterrupt(), SystemExit(), RecursionError()])
-def test_what_ends_the_program_leaves(error: BaseException) -> None:
-    with pytest.raises(type(error)):
-        replacement_calls.run_again(error, test_iterators_at_their_place.__code__, {}, (), [], {})
