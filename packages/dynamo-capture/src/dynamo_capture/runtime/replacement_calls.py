@@ -253,7 +253,7 @@ def entered_grad_mode(cls: Any, enabled: bool, previous: bool) -> Any:
     elif cls in (torch.no_grad, torch.enable_grad):
         made = object.__new__(
             cls
-        )  # its __init__ would be a frame, in which an interrupt leaves the mode as it is
+        )  # __init__ would be a frame, in which an interrupt leaves the mode as it is
     else:
         made = cls()
     made.prev = previous

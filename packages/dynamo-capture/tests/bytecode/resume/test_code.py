@@ -379,6 +379,7 @@ def test_a_rest_that_raises_where_it_begins():
     resumes = ResumeCodes()
     plan = resumes.make(program.__code__, index, (VALUE, VALUE))
     code = resumes.raising(plan.code)
+    assert resumes.raising(plan.code) is code  # and not one more for each exception
     log: list[Any] = []
     given = {("stack", 0): iter([1]), ("stack", 1): log, ("local", "log"): log, ("local", "round_"): 7}
     raising = FunctionType(code, {"str": str, "ValueError": ValueError})

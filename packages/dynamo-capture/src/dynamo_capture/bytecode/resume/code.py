@@ -194,11 +194,12 @@ class ResumeCodes:
         at its first instruction; within the callee, where it begins with one. None where nothing would handle that, or
         for code of another kind."""
         recipe = self._recipes.get(id(code))
-        if recipe is None:
+        if recipe is None or not (recipe.callee or recipe.analysis.body.instructions[recipe.place].handler):
             return None
-        if not recipe.callee and recipe.analysis.body.instructions[recipe.place].handler is None:
-            return None
-        return self._build(recipe, raises=True, take=take).code
+        key = (id(code), take)
+        if key not in self._plans:
+            self._plans[key] = self._build(recipe, raises=True, take=take)
+        return self._plans[key].code
 
     def make_generator(
         self, code: CodeType, index: int, stack: Sequence[StackSlot] = (), *, unbound: Collection[str] = ()

@@ -72,9 +72,8 @@ def _tensors(tx: Context, value: Value, name: str) -> list[TensorValue]:
     for item in map(tx.force, items):
         if not isinstance(item, TensorValue):
             raise _refused(f"{item.describe()} is one of the {name} of torch.autograd.grad")
-        if (
-            type(item) is TensorValue and item.meta.cls not in PLAIN_CLASSES
-        ):  # which its gradients are of, too
+        is_plain = item.meta.cls in PLAIN_CLASSES  # of another class its gradients are, too
+        if type(item) is TensorValue and not is_plain:
             raise _refused(f"gradients of a {item.meta.cls.__name__} are taken inside the compiled function")
         found.append(item)
     return found
