@@ -51,9 +51,11 @@ def training_function(
     read = reader(plan, backward_plan)
     compute = Backward(plan, backward_plan, backward, repetition)
     reach = _reach(plan, backward_plan)
+    tensors: list[int] = []
     methods = {
+        "tensor_inputs": tensors,
         "result_again": staticmethod(_result_again_method(repetition, read, dirty)),
-        "forward": staticmethod(_forward_method(plan, backward_plan, forward, repetition)),
+        "forward": staticmethod(_forward_method(plan, backward_plan, forward, repetition, tensors)),
         "backward": staticmethod(_with_hooks_guarded(plan, backward_plan, compute, reach)),
         "following": staticmethod(reach.following),
     }
@@ -142,8 +144,13 @@ def _sharing_a_node(plan: JointPlan, backward_plan: BackwardPlan) -> tuple[int, 
 
 
 def _forward_method(
-    plan: JointPlan, backward_plan: BackwardPlan, forward: CompiledGraph, repetition: Repetition
+    plan: JointPlan,
+    backward_plan: BackwardPlan,
+    forward: CompiledGraph,
+    repetition: Repetition,
+    tensors: list[int],
 ) -> Callable[..., Any]:
+    """``tensors``: gets the inputs that are tensors, which autograd's node has edges for, by the first call."""
     constants, returned = plan.constants, plan.returned
     everything = [(isinstance(source, SavedInput), source.index) for source in backward_plan.saved]
     shared = [pair for pair, own in zip(everything, owned(plan, backward_plan), strict=True) if not own]
@@ -161,6 +168,8 @@ def _forward_method(
 
     def method(ctx: Any, *inputs: Any) -> tuple[Any, ...]:
         ctx.remembered = remember(inputs)
+        if not tensors:
+            tensors.extend([i for i, value in enumerate(inputs) if isinstance(value, torch.Tensor)])
         if linked:
             ctx.given = Given()
         given = inputs + constants if constants else inputs

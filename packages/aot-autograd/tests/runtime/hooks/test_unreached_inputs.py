@@ -140,3 +140,30 @@ def test_hooks_of_several_leaves_where_one_is_asked_for(compiled: Any) -> None:
     assert seen == []
     product.sum().backward()
     assert len(seen) == 1
+
+
+def _led_nowhere() -> torch.Tensor:
+    """A view that requires grad like its base, made with gradients off: no gradient goes on from it."""
+    base = torch.ones(2, 3, requires_grad=True)
+    with torch.no_grad():
+        view: torch.Tensor = base[0]
+    assert view.requires_grad
+    assert view.grad_fn is None
+    return view
+
+
+def test_an_input_that_leads_nowhere(compiled: Any) -> None:
+    def gradients(function: Any) -> Any:
+        leaf = torch.ones(3, requires_grad=True)
+        view, computed = _led_nowhere(), leaf * 2
+        results = function(view, 3, computed)
+        results[1].sum().backward(retain_graph=True)
+        some = torch.autograd.grad(results[2], computed, retain_graph=True)[0]
+        second = torch.autograd.grad(results[2] + results[1].sum(), computed, create_graph=True)[0]
+        second.sum().backward()
+        return leaf.grad.tolist(), some.tolist(), second.tolist(), view.grad
+
+    def program(view: torch.Tensor, n: int, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        return view * view, x.exp() * n, (view * x).sum()
+
+    assert gradients(compiled(program)) == gradients(program)

@@ -218,10 +218,11 @@ class Reach:
 
 
 def edges_of_inputs(node: Any) -> dict[int, Edge]:
-    """Where the gradients of a compiled function's inputs go, past nodes of its own that lead there."""
-    needed = [index for index, needs in enumerate(node.needs_input_grad) if needs]
-    edges = [edge for edge in node.next_functions if edge[0] is not None]
-    found = {index: Edge(*edge) for index, edge in zip(needed, edges, strict=True)}
+    """Where the gradients of a compiled function's inputs go, past nodes of its own that lead there. A view that was
+    made with gradients off requires grad like its base, and leads nowhere."""
+    tensors: Sequence[int] = node._forward_cls.tensor_inputs
+    edges = zip(tensors, node.next_functions, strict=True)
+    found = {index: Edge(*edge) for index, edge in edges if edge[0] is not None}
     for index, (delivery, place) in getattr(node, "edges", {}).items():
         leading = [edge for edge in delivery.grad_fn.next_functions if edge[0] is not None]
         found[index] = Edge(*leading[place])

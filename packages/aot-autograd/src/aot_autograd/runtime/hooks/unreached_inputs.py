@@ -74,9 +74,8 @@ def guard_hooks(ctx: Any, inputs: Sequence[int], others: Iterable[Any]) -> None:
 
     ``others``: inputs that may be no leaves, as far as they are alive.
     """
-    needed = [index for index, needs in enumerate(ctx.needs_input_grad) if needs]
-    nodes = [node for node, _ in ctx.next_functions if node is not None]
-    absent = {node for index, node in zip(needed, nodes, strict=True) if index in inputs}
+    edges = zip(ctx._forward_cls.tensor_inputs, ctx.next_functions, strict=True)
+    absent = {node for index, (node, _) in edges if node is not None and index in inputs}
     for node in absent:
         _guard_leaves(node)
     for tensor in others:
