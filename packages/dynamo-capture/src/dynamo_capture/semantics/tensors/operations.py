@@ -207,7 +207,7 @@ class Operations(Outcomes):
         unmapped = mapped_indices.unmapped(self._tx, owner, key)
         if unmapped is not None:
             return unmapped.of_result(self._tx, self.plain_item(owner, unmapped.key))
-        owner, rest = indexing.without_data(self._tx, owner, key)
+        owner, rest = indexing.without_open_integers(self._tx, owner, key)
         if rest is None:
             return owner
         rest = indexing.with_tensors(self._tx, rest)
@@ -218,7 +218,7 @@ class Operations(Outcomes):
         found = mapped_indices.unmapped(self._tx, owner, key)
         if found is not None:
             key, value = found.key, found.stored(self._tx, value)
-        owner, rest = indexing.without_data(self._tx, owner, key)
+        owner, rest = indexing.without_open_integers(self._tx, owner, key)
         key = Const(...) if rest is None else indexing.with_tensors(self._tx, rest)
         value = indexing.with_tensors(self._tx, value)
         self.operation("call_function", operator.setitem, operator.setitem, [owner, key, value], {})

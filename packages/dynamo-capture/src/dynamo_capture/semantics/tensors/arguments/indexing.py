@@ -1,7 +1,9 @@
-"""Indices that only data tell: ``x[i, :, j:]`` where ``i`` and ``j`` came out of tensors, or are such tensors.
+"""Integers among indices that are open: ``x[i, :, j:]`` where ``i`` and ``j`` differ from call to call, came out of
+tensors, or are such tensors.
 
 Torch takes such an index as Python's integer: it asks for the number. Here each of them is a ``select`` of its
-dimension, the last one first, and what is left of the key indexes that view. A slice with such bounds is cut before.
+dimension, the last one first, and what is left of the key indexes that view. A slice with bounds from data is cut
+before; torch leaves others open by itself.
 
     x[i, :, j:] -> aten.slice(x, 2, j).select(0, i)[:, :]
 """
@@ -30,6 +32,7 @@ from dynamo_capture.values import (
 from dynamo_capture.values.base import Context
 from dynamo_capture.values.tensors.array import ArrayValue
 from dynamo_capture.values.tensors.floating import RuntimeFloat
+from fx_interface.symbols import Expr, Relation
 
 FUNCTIONS = (operator.getitem, operator.setitem)
 """Reading and writing by an index."""
@@ -37,8 +40,8 @@ _EVERYTHING = Const(slice(None))
 _PLAIN = (int, float, complex, slice, type(None), type(...), tuple)
 
 
-def without_data(tx: Context, owner: TensorValue, key: Value) -> tuple[TensorValue, Value | None]:
-    """A view of ``owner`` with the integers from data among the indices selected, and the rest of the key: None where
+def without_open_integers(tx: Context, owner: TensorValue, key: Value) -> tuple[TensorValue, Value | None]:
+    """A view of ``owner`` with the open integers among the indices selected, and the rest of the key: None where
     nothing is left of it. The same tensor and key where there are none, or a dimension cannot be told."""
     items = [tx.force(item) for item in key.items] if isinstance(key, TupleValue) else [key]
     if key.expr is not None and not owner.meta.spec.sizes:  # torch tells the number
@@ -47,21 +50,26 @@ def without_data(tx: Context, owner: TensorValue, key: Value) -> tuple[TensorVal
         raise GraphBreak(
             UNTRACEABLE, "an index is a text, or of another kind that torch warns of or looks into"
         )
-    lists = [place for place, item in enumerate(items) if _is_list_from_data(tx, item)]
+    lists = [place for place, item in enumerate(items) if _is_open_list(tx, item)]
     for place in lists:
-        items[place] = tx.tensors.call_function(torch.tensor, [items[place]], {})
+        items[place] = _tensor_of(tx, items[place])
     if lists:
         key = TupleValue(items) if isinstance(key, TupleValue) else items[0]
     numbers = {place: item for place, item in enumerate(items) if _may_be_number(tx, item)}
     slices = {place: item for place, item in enumerate(items) if _has_open_bounds(tx, item)}
-    dims = _dimensions(items, len(owner.meta.spec.sizes)) if numbers or slices else None
+    varying = {
+        place: item for place, item in enumerate(items) if place not in numbers and item.expr is not None
+    }
+    dims = _dimensions(items, len(owner.meta.spec.sizes)) if numbers or slices or varying else None
     if dims is None:
         return owner, key
+    sizes = owner.meta.spec.sizes
+    numbers |= {place: item for place, item in varying.items() if _exists(tx, item, sizes[dims[place]])}
     for place, item in slices.items():
         owner = _cut(tx, owner, dims[place], item)
         items[place] = _EVERYTHING
     taken = {place: _number(tx, item) for place, item in numbers.items()}
-    for place in reversed(taken):
+    for place in sorted(taken, reverse=True):
         if taken[place] is not None:
             found = owner.call_method(tx, "select", [Const(dims[place]), taken[place]], {})  # type: ignore[list-item]
             assert isinstance(found, TensorValue)
@@ -97,13 +105,20 @@ def _is_refused(tx: Context, item: Value, within: bool = False) -> bool:
     return not isinstance(item.value, (int, float) if within else _PLAIN)
 
 
-def _is_list_from_data(tx: Context, item: Value) -> bool:
-    """Whether an index is a list of integers, some of which only data tell: torch makes a tensor of it."""
+def _is_open_list(tx: Context, item: Value) -> bool:
+    """Whether an index is a list of integers, some of which are open: torch makes a tensor of it."""
     if not isinstance(item, ListValue):
         return False
     parts = [tx.force(part) for part in item.items]
     known = all(part.expr is not None or part.known_as(int) is not None for part in parts)
-    return known and any(part.expr is not None and tx.env.is_from_data(part.expr) for part in parts)
+    return known and any(part.expr is not None for part in parts)
+
+
+def _tensor_of(tx: Context, item: Value) -> Value:
+    """What torch makes of a list of integers, of which it asks no mode of the program."""
+    options: dict[str, Value] = {"dtype": Const(torch.int64), "device": Const(torch.device("cpu"))}
+    with tx.tensors.modes.without(len(tx.tensors.modes.active)):
+        return Const(torch.tensor).call(tx, [item], options)
 
 
 def _has_open_bounds(tx: Context, item: Value) -> bool:
@@ -134,6 +149,15 @@ def _may_be_number(tx: Context, item: Value) -> bool:
     if content is not None:
         return isinstance(content, SymValue) and tx.env.is_from_data(content.expr)
     return data_numbers.is_one_integer(item)
+
+
+def _exists(tx: Context, item: Value, size: int | Expr) -> bool:
+    """Whether an integer that varies is an index of a dimension of this size; torch words what it says of others."""
+    if item.expr is None or tx.env.is_from_data(size):
+        return False
+    if tx.decide(Relation("<=", 0, item.expr)):
+        return tx.decide(Relation("<", item.expr, size))
+    return tx.decide(Relation("<=", 0, item.expr + size))
 
 
 def _number(tx: Context, item: Value) -> Value | None:
