@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import bisect
 import builtins
+import collections
 import functools
 import math
 import operator
@@ -37,7 +39,8 @@ def _hints() -> Iterator[Call]:
         *map(_Hinting, (3, True, NotImplemented, -1, "a", TypeError("no"), ValueError("no"))),
     ):
         yield operator.length_hint, (one,), {}
-        yield operator.length_hint, (one, 7), {}
+        for default in (7, True, 1.5, 2**70, {}, None):
+            yield operator.length_hint, (one, default), {}
 
 
 def _builtins() -> Iterator[Call]:
@@ -68,6 +71,25 @@ def _functions() -> Iterator[Call]:
     yield operator.indexOf, (items, 9), {}
 
 
+class _Index:
+    def __index__(self) -> int:
+        return 1
+
+
+_SIZES = (1, True, _Index(), 2**70, 1.5, "a")
+
+
+def _sizes() -> Iterator[Call]:
+    """What functions in C convert to a size before they do anything."""
+    for size in _SIZES:
+        for original in (bisect.bisect_left, bisect.bisect_right):
+            yield original, (sorted(items), 1, size), {}
+            yield original, (sorted(items), 1, 0, size), {}
+        for original in (bisect.insort_left, bisect.insort_right):
+            yield original, ((), 1, size), {}
+            yield original, ((1,), "a", 0, size), {}
+
+
 def _outcome(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     try:
         result = function(*args, **kwargs)
@@ -78,9 +100,21 @@ def _outcome(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[s
     return result
 
 
-@pytest.mark.parametrize(("original", "args", "kwargs"), [*_builtins(), *_functions(), *_hints()])
+@pytest.mark.parametrize(("original", "args", "kwargs"), [*_builtins(), *_functions(), *_hints(), *_sizes()])
 def test_outcome_is_the_originals(original: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     assert _outcome(SUBSTITUTES[original], args, kwargs) == _outcome(original, args, kwargs)
+
+
+@pytest.mark.parametrize("limit", [3, None])
+@pytest.mark.parametrize("size", _SIZES)
+@pytest.mark.parametrize("method", [collections.deque.rotate, collections.deque.insert])
+def test_methods_of_deques_convert_places_first(method: Any, size: Any, limit: int | None) -> None:
+    def outcome(function: Callable[..., Any]) -> Any:
+        changed = collections.deque([1, 2, 3], limit)
+        given = (size, 9) if method is collections.deque.insert else (size,)
+        return _outcome(function, (changed, *given), {}), changed
+
+    assert outcome(SUBSTITUTES[method]) == outcome(method)
 
 
 def test_getters_agree() -> None:

@@ -1,5 +1,7 @@
 """Arrays and numbers of numpy in programs around tensors."""
 
+import types
+
 import numpy as np
 import pytest
 import torch
@@ -207,3 +209,22 @@ def test_an_array_of_a_tensor_that_requires_grad_where_gradients_are_off(same):
         return free, None, None, x
 
     same(program, (torch.ones(2, requires_grad=True),), (torch.ones(2),))
+
+
+def test_iterators_read_a_row_when_they_come_to_it(same):
+    def f(x):
+        y = x * 1
+        rows, back, known = iter(y.numpy()), reversed(y.numpy()), reversed(np.arange(3))
+        begun = next(rows), next(back), next(known)
+        y.add_(10)
+        return begun, next(rows), back.__length_hint__(), rows, back, known, type(back)
+
+    same(f, (X,), (X[:1].repeat(4, 1),), (X[:, 0],))
+
+
+def test_what_is_reversed_keeps_its_class(same):
+    def f(x):
+        proxy = types.MappingProxyType({"a": 1, "b": 2})
+        return reversed(proxy), next(reversed(proxy)), reversed(np.arange(2)), x + 1
+
+    same(f, (X,))

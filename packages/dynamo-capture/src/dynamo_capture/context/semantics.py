@@ -333,8 +333,8 @@ class Arrays(Protocol[V]):
     def get_item(self, owner: Any, key: V) -> V:
         """``array[key]``."""
 
-    def iterate(self, owner: Any) -> Any:
-        """``iter(array)``."""
+    def iterate(self, owner: Any, is_reversed: bool = False) -> Any:
+        """``iter(array)``, or ``reversed(array)``."""
 
     def set_item(self, owner: Any, key: V, value: V) -> None:
         """``array[key] = value``."""

@@ -32,6 +32,7 @@ from dynamo_capture.values import (
 from dynamo_capture.values.containers.late_sequences import PartsIterator
 from dynamo_capture.values.iteration.arrangements import LIBRARY_ITERATORS, SharedItems
 from dynamo_capture.values.iteration.library import LibraryIterator
+from dynamo_capture.values.tensors.array_iterator import ArrayIterator
 
 _OF_SET: type = type(iter(set()))
 
@@ -84,7 +85,7 @@ def parts_iterator(to: Reconstruction, value: PartsIterator) -> None:
         sequence_iterator(to, value)
 
 
-@makes(IndexIterator)
+@makes(IndexIterator, ArrayIterator)
 def index_iterator(to: Reconstruction, value: IndexIterator) -> None:
     """An iterator that asks for items by their index."""
     if value.position is None or value.position < 0:

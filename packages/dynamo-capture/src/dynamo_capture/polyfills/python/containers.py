@@ -8,6 +8,7 @@ import types
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from dynamo_capture.polyfills.python.c_sizes import c_size
 from dynamo_capture.polyfills.registry import substitutes
 
 
@@ -129,6 +130,7 @@ def deque_extendleft(self: collections.deque[Any], items: Iterable[Any]) -> None
 @substitutes(collections.deque.rotate)
 def deque_rotate(self: collections.deque[Any], n: int = 1) -> None:
     """Move items from one end to the other."""
+    n = c_size(n)
     if len(self) == 0:
         return
     for _ in range(n % len(self) or len(self)):  # never none: iterators over the deque refuse to go on
@@ -138,6 +140,7 @@ def deque_rotate(self: collections.deque[Any], n: int = 1) -> None:
 @substitutes(collections.deque.insert)
 def deque_insert(self: collections.deque[Any], index: int, item: Any) -> None:
     """Insert before ``index``; a full deque refuses."""
+    index = c_size(index)
     if self.maxlen is not None and len(self) >= self.maxlen:
         raise IndexError("deque already at its maximum size")
     items = list(self)

@@ -6,6 +6,7 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+from dynamo_capture.polyfills.python.c_sizes import c_size
 from dynamo_capture.polyfills.registry import substitutes
 
 
@@ -59,6 +60,7 @@ def index_of(sequence: Any, wanted: Any) -> int:
 @substitutes(operator.length_hint)
 def length_hint(obj: Any, default: int = 0, /) -> int:
     """``len``, or else what ``__length_hint__`` says; ``default`` where neither answers."""
+    default = c_size(default)
     cls = type(obj)
     if hasattr(cls, "__len__"):
         try:

@@ -7,11 +7,11 @@ lists from parts; here they are put in one by one as well. What is a run at the 
 from __future__ import annotations
 
 import bisect
-import operator
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from dynamo_capture.polyfills.python.c_sizes import c_size, c_size_or_none
 from dynamo_capture.polyfills.registry import substitutes
 
 
@@ -79,7 +79,7 @@ def bisect_left(
     a: Sequence[Any], x: Any, lo: int = 0, hi: int | None = None, *, key: Callable[[Any], Any] | None = None
 ) -> int:
     """The first place at which ``x`` keeps a sorted sequence sorted; ``key`` is asked of the items, not of ``x``."""
-    return _place(a, lo, hi, key, lambda rank: rank < x)
+    return _place(a, c_size(lo), c_size_or_none(hi), key, lambda rank: rank < x)
 
 
 @substitutes(bisect.bisect_right)
@@ -87,7 +87,7 @@ def bisect_right(
     a: Sequence[Any], x: Any, lo: int = 0, hi: int | None = None, *, key: Callable[[Any], Any] | None = None
 ) -> int:
     """The last place at which ``x`` keeps a sorted sequence sorted."""
-    return _place(a, lo, hi, key, lambda rank: not x < rank)
+    return _place(a, c_size(lo), c_size_or_none(hi), key, lambda rank: not x < rank)
 
 
 def _place(
@@ -98,9 +98,6 @@ def _place(
     goes_before: Callable[[Any], bool],
 ) -> int:
     """The first place of which the item does not go before what is looked for."""
-    low = operator.index(low)
-    if high is not None:
-        high = operator.index(high)
     if low < 0:
         raise ValueError("lo must be non-negative")
     if isinstance(a, (dict, set, frozenset)) or hasattr(type(a), "__torch_function__"):
@@ -120,7 +117,9 @@ def insort_left(
     a: list[Any], x: Any, lo: int = 0, hi: int | None = None, *, key: Callable[[Any], Any] | None = None
 ) -> None:
     """Put ``x`` before its equals."""
-    a.insert(bisect_left(a, x if key is None else key(x), lo, hi, key=key), x)
+    lo, hi = c_size(lo), c_size_or_none(hi)
+    place = bisect_left(a, x if key is None else key(x), lo, hi, key=key)
+    a.insert(place, x)
 
 
 @substitutes(bisect.insort_right)
@@ -128,4 +127,6 @@ def insort_right(
     a: list[Any], x: Any, lo: int = 0, hi: int | None = None, *, key: Callable[[Any], Any] | None = None
 ) -> None:
     """Put ``x`` behind its equals."""
-    a.insert(bisect_right(a, x if key is None else key(x), lo, hi, key=key), x)
+    lo, hi = c_size(lo), c_size_or_none(hi)
+    place = bisect_right(a, x if key is None else key(x), lo, hi, key=key)
+    a.insert(place, x)

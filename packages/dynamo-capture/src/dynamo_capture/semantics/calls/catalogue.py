@@ -4,6 +4,7 @@ from dynamo_capture.semantics import messages  # noqa: F401
 from dynamo_capture.semantics.calls.builtins import (  # noqa: F401
     class_checks,
     constructors,
+    default_dicts,
     extremes,
     functions,
     methods,

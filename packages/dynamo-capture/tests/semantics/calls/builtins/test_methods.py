@@ -4,6 +4,8 @@ import collections
 
 import pytest
 
+from dynamo_capture.foundation.errors import GraphBreak
+
 
 def lists():
     items = [3, 1, 2]
@@ -64,12 +66,27 @@ def ordered():
     return tuple(table), table.popitem(last=False), tuple(reversed(table))
 
 
-PROGRAMS = [lists, made_again, sorted_in_place, deques, dicts, views, ordered]
+def default_dicts():
+    table = collections.defaultdict(list, a=1)
+    table.__init__(int, b=2)
+    made, first = table["c"], table.default_factory
+    table.__init__()
+    return made, first, table.default_factory, tuple(table.items())
+
+
+PROGRAMS = [default_dicts, lists, made_again, sorted_in_place, deques, dicts, views, ordered]
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)
 def test_results(agrees, program):
     agrees(program)
+
+
+def test_a_factory_is_called_in_python_where_it_is_refused(agrees):
+    """``__init__`` gets the factory first, and not the content."""
+    for given in (3, [("a", 1)]):
+        with pytest.raises(GraphBreak, match="refuses what it is given"):
+            agrees(lambda given: collections.defaultdict(list).__init__(given), given)
 
 
 @pytest.mark.parametrize(

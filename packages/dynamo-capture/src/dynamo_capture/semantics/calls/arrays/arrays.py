@@ -43,8 +43,8 @@ from dynamo_capture.semantics.tensors.methods import method
 from dynamo_capture.semantics.tensors.torchs_members import overrides
 from dynamo_capture.values import Const, TensorValue, TupleValue, Value, is_none, size_value
 from dynamo_capture.values.base import Context, IteratorValue
-from dynamo_capture.values.sequence_iterator import SequenceIterator
 from dynamo_capture.values.tensors.array import ArrayValue
+from dynamo_capture.values.tensors.array_iterator import ArrayIterator
 
 _FLOATS = (torch.float32, torch.float64)
 _P = ParamSpec("_P")
@@ -243,16 +243,13 @@ class Arrays:
         return found
 
     @_unasked
-    def iterate(self, owner: ArrayValue) -> IteratorValue:
-        """``iter(array)``, of a few rows."""
-        import numpy
-
+    def iterate(self, owner: ArrayValue, is_reversed: bool = False) -> IteratorValue:
+        """``iter(array)`` or ``reversed(array)``, of a few rows."""
         shape = self.get_attr(owner, "shape").unpack(self._tx)
         length = self._tx.index(shape[0]) if shape else 0
         if not shape or length > MOST_ROWS:
             raise owner.unsupported("iterating")
-        rows = [self.get_item(owner, Const(row)) for row in range(length)]
-        return SequenceIterator(rows, type(iter(numpy.zeros(1))), owner)
+        return ArrayIterator(owner, length, is_reversed)
 
     @_unasked
     def set_item(self, owner: ArrayValue, key: Value, value: Value) -> None:

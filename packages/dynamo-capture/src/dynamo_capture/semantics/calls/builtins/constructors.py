@@ -109,16 +109,6 @@ for _cls in (dict, collections.OrderedDict):
     handles(_cls)(_make_dict(_cls))
 
 
-@handles(collections.defaultdict)
-def make_defaultdict(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    if args and not is_none(args[0]) and not Const(callable).call(tx, args[:1], {}).truth(tx):
-        raise tx.raises(TypeError, "first argument must be callable or None")
-    made = DictValue({}, collections.defaultdict)
-    made.factory = args[0] if args and not is_none(args[0]) else None
-    made.call_method(tx, "update", args[1:], kwargs)
-    return made
-
-
 @handles(int)
 def make_int(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     if not args:

@@ -31,6 +31,8 @@ from dynamo_capture.values import (
     Value,
 )
 from dynamo_capture.values.base import Context
+from dynamo_capture.values.containers.mapping_views import ProxyValue
+from dynamo_capture.values.tensors.array import ArrayValue
 
 
 @handles(builtins.reversed)
@@ -62,7 +64,11 @@ def make_reversed(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> V
         raise tx.raises(TypeError, f"{value.class_name(tx)!r} object is not reversible")
     if isinstance(value, Const) and isinstance(value.value, range):
         return RangeIterator(value.value[::-1])
-    return _reversed_container(tx, value, value.base if isinstance(value, ObjectValue) else value)
+    if isinstance(value, ArrayValue):
+        rows: Value = tx.arrays.iterate(value, is_reversed=True)
+        return rows
+    shown = value.mapping if isinstance(value, ProxyValue) else value
+    return _reversed_container(tx, shown, shown.base if isinstance(shown, ObjectValue) else shown)
 
 
 def _reversed_container(tx: Context, value: Value, content: Value | None) -> Value:
@@ -76,8 +82,10 @@ def _reversed_container(tx: Context, value: Value, content: Value | None) -> Val
         return DictIterator(tx, value.owner, value.kind, backward=True)
     if isinstance(value, DictValue):
         return DictIterator(tx, value, "keys", backward=True)
-    is_kept = isinstance(value, (Const, SequenceValue, ObjectValue))
-    return SequenceIterator(value.unpack(tx)[::-1], reversed, value if is_kept else None)
+    is_mapping = issubclass(value.python_type(), types.MappingProxyType)
+    if not isinstance(value, (Const, SequenceValue, ObjectValue)) or is_mapping:
+        raise GraphBreak(OBJECT_OPERATION, f"reversed() of {value.describe()}")
+    return SequenceIterator(value.unpack(tx)[::-1], reversed, value)
 
 
 def _answers_by_index(tx: Context, value: ObjectValue) -> bool:
