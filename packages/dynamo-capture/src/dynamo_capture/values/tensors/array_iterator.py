@@ -9,22 +9,22 @@ from dynamo_capture.values.tensors.array import ArrayValue
 
 
 class ArrayIterator(IndexIterator):
-    """``iter(array)``, or ``reversed(array)``, of an array with ``length`` rows.
+    """``iter(array)``, or ``reversed(array)``, of an array with ``count`` rows.
 
     rows = iter(array)
     array[0] = 7
     next(rows)              # 7
     """
 
-    __slots__ = ("length",)
+    __slots__ = ("count",)
 
-    def __init__(self, owner: ArrayValue, length: int, is_reversed: bool) -> None:
-        super().__init__(owner, length if is_reversed else None)
-        self.length = length
+    def __init__(self, owner: ArrayValue, count: int, is_reversed: bool) -> None:
+        super().__init__(owner, count if is_reversed else None)
+        self.count = count
 
     def next(self, tx: Context) -> Value:
         position = self.position
-        if position is None or not 0 <= position < self.length:
+        if position is None or not 0 <= position < self.count:
             self.position = None
             raise IteratorStop
         found = self.owner.get_item(tx, Const(position))
