@@ -55,22 +55,26 @@ def _told_to_torch(original: Any) -> Callable[..., Any] | None:
 
 class Form(NamedTuple):
     """A function in place of an operation. ``wide``: of tensors of 16 bits it is computed in float32, as their kernels
-    do; ``any_dtype``: also of tensors that are not of floats."""
+    do; ``any_dtype``: also of tensors that are not of floats; ``of_masks``: beside one mask alone, numbers are of
+    the default dtype."""
 
     function: Callable[..., Any]
     wide: bool = False
     any_dtype: bool = False
+    of_masks: bool = False
 
 
 FORMS: dict[str, Form] = {}
 """Operations on numbers in terms of tensors, by the operation's name, without the underscore of those that write."""
 
 
-def form(*names: str, wide: bool = False, any_dtype: bool = False) -> Callable[[F], F]:
+def form(
+    *names: str, wide: bool = False, any_dtype: bool = False, of_masks: bool = False
+) -> Callable[[F], F]:
     """Declare the form of operations; declaring one twice is an error."""
 
     def register(function: F) -> F:
-        declaring(FORMS, *names)(Form(function, wide, any_dtype))
+        declaring(FORMS, *names)(Form(function, wide, any_dtype, of_masks))
         return function
 
     return register

@@ -21,6 +21,10 @@ def _like(value: Any, tensor: Any) -> Any:
     return torch.as_tensor(value, dtype=tensor.dtype)
 
 
+def _of_default_dtype(value: Any) -> Any:
+    return torch.as_tensor(value, dtype=torch.get_default_dtype())
+
+
 @form("add")
 def add(input: Any, other: Any, *, alpha: Any = 1) -> Any:
     factor = _like(alpha, input)  # rounded to the tensors' dtype, also where the rest is computed in float32
@@ -90,10 +94,12 @@ def hardshrink(input: Any, lambd: Any = 0.5) -> Any:
     return torch.where((input >= -bound) & (input <= bound), _like(0.0, input), input)
 
 
-@form("where")
+@form("where", of_masks=True)
 def where(condition: Any, input: Any, other: Any) -> Any:
     if condition.dtype is not torch.bool:  # the method: x.where(condition, other)
         condition, input = input, condition
+    if not isinstance(input, torch.Tensor) and not isinstance(other, torch.Tensor):
+        return torch.where(condition, _of_default_dtype(input), _of_default_dtype(other))
     like = input if isinstance(input, torch.Tensor) else other
     return torch.where(condition, _like(input, like), _like(other, like))
 

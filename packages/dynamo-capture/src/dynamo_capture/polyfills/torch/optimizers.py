@@ -26,13 +26,34 @@ def stack_if_compiling(x: Any) -> Any:
     return x
 
 
+def _refusal(lists: Any) -> str:
+    """What torch says of lists that it does not group."""
+    try:
+        torch._C._group_tensors_by_device_and_dtype(lists, False)
+    except RuntimeError as error:
+        return str(error)
+    raise AssertionError(f"torch groups {lists}")
+
+
+_NO_LISTS, _NO_TENSORS = _refusal([]), _refusal([[]])
+_OTHER_LENGTH, _NO_TENSOR = _refusal([[torch.ones(())], [None, None]]), _refusal([[None]])
+
+
 @substitutes(
     optimizer.Optimizer._group_tensors_by_device_and_dtype, torch._C._group_tensors_by_device_and_dtype
 )
 def group_tensors_by_device_and_dtype(tensorlistlist: Any, with_indices: bool = False) -> Any:
     """Lists of equal length, split by the device and dtype of the first list's tensors."""
+    if not tensorlistlist:
+        raise RuntimeError(_NO_LISTS)
+    if not tensorlistlist[0]:
+        raise RuntimeError(_NO_TENSORS)
+    if any(given and len(given) != len(tensorlistlist[0]) for given in tensorlistlist):
+        raise RuntimeError(_OTHER_LENGTH)
     groups: dict[Any, Any] = {}
     for index, first in enumerate(tensorlistlist[0]):
+        if first is None:
+            raise RuntimeError(_NO_TENSOR.replace("0-th", f"{index}-th"))
         key = (first.device, first.dtype)
         if key not in groups:
             groups[key] = ([[] for _ in tensorlistlist], [])

@@ -25,7 +25,7 @@ from dynamo_capture.values.tensors.floating import RuntimeFloat
 
 _BINARY = (
     "add", "sub", "mul", "div", "truediv", "true_divide", "multiply", "divide", "subtract", "pow", "remainder", "mod",
-    "fmod", "floordiv", "floor_divide", "lt", "le", "gt", "ge", "eq", "ne",
+    "fmod", "floordiv", "floor_divide", "lt", "le", "gt", "ge", "eq", "ne", "copysign", "xlogy",
 )  # fmt: skip
 _BESIDE = frozenset((*_BINARY, *(f"{name}_" for name in _BINARY), *(f"i{name}" for name in _BINARY)))
 """Names of functions and methods of two operands whose result is the same for a number and for a tensor without
@@ -143,7 +143,7 @@ def _by_form(tx: Context, name: str, args: list[Value], kwargs: dict[str, Value]
     wide = _fits(found, tensors)
     if wide is None:
         return None
-    if not _are_in_range(name, tensors, args, kwargs, wide):
+    if not _are_in_range(name, found, tensors, args, kwargs, wide):
         return None
     given = [_cast(tx, arg, torch.float32) if wide and isinstance(arg, TensorValue) else arg for arg in args]
     made = tx.inliner.call_function(Const(found.function), given, kwargs)
@@ -153,7 +153,12 @@ def _by_form(tx: Context, name: str, args: list[Value], kwargs: dict[str, Value]
 
 
 def _are_in_range(
-    name: str, tensors: list[TensorValue], args: list[Value], kwargs: dict[str, Value], wide: bool
+    name: str,
+    found: Form,
+    tensors: list[TensorValue],
+    args: list[Value],
+    kwargs: dict[str, Value],
+    wide: bool,
 ) -> bool:
     """Whether torch converts the numbers to the tensors' dtype, on which the trace depends then. Numbers that may be
     too large for it are fixed, so that torch is shown them."""
@@ -162,7 +167,8 @@ def _are_in_range(
     named = kwargs.get("dtype")
     dtypes = [tensor.meta.spec.dtype for tensor in tensors]
     of_numbers = [dtype for dtype in dtypes if dtype is not torch.bool]
-    dtype = torch.float32 if wide else (*of_numbers, *dtypes, torch.get_default_dtype())[0]
+    masks = [] if found.of_masks else dtypes
+    dtype = torch.float32 if wide else (*of_numbers, *masks, torch.get_default_dtype())[0]
     if named is not None and not is_none(named):
         dtype = named.as_constant()
     numbers = [
@@ -193,6 +199,8 @@ def _fits(found: Form, tensors: list[TensorValue]) -> bool | None:
     if any(tensor.meta.spec.device.type != "cpu" for tensor in tensors):
         return None
     if found.any_dtype:
+        return False
+    if found.of_masks and not specs and len(tensors) == 1:
         return False
     dtypes = {spec.dtype for spec in specs}
     if len(dtypes) != 1 or not specs[0].dtype.is_floating_point:
