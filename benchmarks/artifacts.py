@@ -5,8 +5,9 @@ once more with ``remember=True``, bound to each number of processors in ``--proc
 of threads. Milliseconds: by the clock, and ``cpu`` of all threads, in which other processes count only in so far as
 they share caches and memory. At the end the medians, with the kernel's share and the pages that were mapped.
 
-``parts`` is a process on one processor that does alone what a load consists of: mapping pages, hashing them as they are
-mapped and once they are, hashing what is in the cache, copying (the memory's own speed), and a step.
+``parts`` is a process on one processor that does alone what a load consists of: mapping pages, summing them as they are
+mapped and once they are, what signed files have in its place (BLAKE3), what is in the cache for each level of
+processors, copying (the memory's own speed), and a step.
 
 Modules come from bytecode, as they do where a package was installed: the first process of each kind writes it, into a
 folder of its own, and does not count.
@@ -124,7 +125,7 @@ def parts(path: str) -> dict[str, float]:
     import torch
 
     from fxstack_artifact import _native, load
-    from fxstack_artifact.container.hashing import digests
+    from fxstack_artifact.container.hashing import BLAKE3, CHECKSUM, digests
 
     torch.set_num_threads(1)
     size = os.path.getsize(path)
@@ -137,9 +138,9 @@ def parts(path: str) -> dict[str, float]:
         for start in range(0, size, mmap.PAGESIZE):
             pages[start]
 
-    def hashed(data: mmap.mmap | bytes) -> None:
+    def hashed(data: mmap.mmap | bytes, kind: str = CHECKSUM) -> None:
         with memoryview(data) as view:
-            digests(view)
+            digests(view, kind)
 
     content = Path(path).read_bytes()
     source, target = (
@@ -151,15 +152,16 @@ def parts(path: str) -> dict[str, float]:
     with torch.no_grad():
         found = {
             "map pages": fastest(lambda: mapped(touch)),
-            "hash as they are mapped": fastest(lambda: mapped(hashed)),
-            "hash in memory": fastest(lambda: hashed(content)),
-            "hash in cache": fastest(lambda: _native.digest(small)) * size / len(small),
+            "checksum as they are mapped": fastest(lambda: mapped(hashed)),
+            "checksum in memory": fastest(lambda: hashed(content)),
+            "BLAKE3 in memory": fastest(lambda: hashed(content, BLAKE3)),
             "copy": fastest(lambda: target.copy_(source)),
             "step": fastest(lambda: artifact(ids)),
         }
-    for level in _native.cpu_levels():
-        by_level = functools.partial(_native.digest, small, level)
-        found[f"hash in cache, {level}, GB/s"] = len(small) / fastest(by_level) / 1e6
+    for name, hash_of in (("checksum", _native.checksum), ("BLAKE3", _native.digest)):
+        for level in _native.cpu_levels():
+            by_level = functools.partial(hash_of, small, level)
+            found[f"{name} in cache, {level}, GB/s"] = len(small) / fastest(by_level) / 1e6
     return found
 
 

@@ -16,9 +16,16 @@ import torch
 
 from fxstack_artifact import _native
 from fxstack_artifact.container import signing
-from fxstack_artifact.container.hashing import digest, digests
+from fxstack_artifact.container.hashing import BLAKE3, CHECKSUM, digest
 from fxstack_artifact.container.layout import Entry, local_header, tail
-from fxstack_artifact.container.manifest import NAME, Content, Manifest, system, torch_version
+from fxstack_artifact.container.manifest import (
+    NAME,
+    Manifest,
+    content_of,
+    system,
+    torch_version,
+    version_for,
+)
 
 ENTRY = r"""
 #include <stdint.h>
@@ -121,13 +128,16 @@ def program() -> dict[str, Any]:
 
 def archived(contents: dict[str, bytes], wide: bool = False, signature: bytes = b"", **changes: Any) -> bytes:
     """The bytes of a file with these contents; ``changes`` are of its manifest."""
+    kind = changes.get("kind", BLAKE3 if signature else CHECKSUM)
     requirements: dict[str, Any] = {
         "made_by": {"torch": torch.__version__},
         "entry_abi": _native.ENTRY_ABI,
         "torch": torch_version(torch.__version__),
         "system": system(),
         "targets": ("here",),
-        "contents": {name: Content(len(data), tuple(digests(data))) for name, data in contents.items()},
+        "contents": {name: content_of(data, kind) for name, data in contents.items()},
+        "kind": kind,
+        "version": version_for(kind),
     }
     manifest = Manifest(**(requirements | changes)).to_bytes()
     made, entries = b"", []

@@ -165,6 +165,14 @@ def test_files_of_version_1_are_told_apart(make: Any) -> None:
         load(path)
 
 
+def test_files_of_version_2_0_are_read(make: Any) -> None:
+    x = torch.zeros(2, 3)
+    assert torch.equal(load(make(kind="blake3"))(x)["y"], load(make())(x)["y"])
+    assert fxstack_artifact.inspect(make(kind="blake3"))["format"] == [2, 0]
+    with pytest.raises(ArtifactError, match="FXA102"):  # checksums came with 2.1
+        load(make(version=(2, 0)))
+
+
 def manifest_in(content: bytes) -> bytes:
     """The manifest in a file."""
     with zipfile.ZipFile(io.BytesIO(content)) as file:

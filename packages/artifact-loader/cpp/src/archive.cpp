@@ -11,6 +11,7 @@
 
 extern "C" {
 #include "../../csrc/core/blake3.h"
+#include "../../csrc/core/checksum.h"
 #include "../../csrc/core/target.h"
 }
 
@@ -164,12 +165,25 @@ std::string digest_of(const char *data, size_t size) {
     return text;
 }
 
-void check_version(const Json &version) {
+std::string checksum_of(const char *data, size_t size) {
+    uint64_t made = fxa_checksum(*fxa_cpu_levels(), data, size);
+    std::string text;
+    for (int shift = 60; shift >= 0; shift -= 4) text += "0123456789abcdef"[made >> shift & 15];
+    return text;
+}
+
+// Files of version 2.1 have checksums or BLAKE3, those before have BLAKE3.
+int64_t checked_minor(const Json &version) {
     int64_t major = version.list().at(0).integer(), minor = version.list().at(1).integer();
-    if (major != 2 || minor != 0 || version.list().size() != 2) {
+    if (major != 2 || minor < 0 || minor > 1 || version.list().size() != 2) {
         throw Refused("FXA104", "the artifact is of version " + std::to_string(major) + "." + std::to_string(minor) +
-                                    " of the format, this loader reads 2.0");
+                                    " of the format, this loader reads 2.0 to 2.1");
     }
+    return minor;
+}
+
+bool any_has(const Json &objects, const char *name) {
+    return std::any_of(objects.members.begin(), objects.members.end(), [&](const auto &member) { return member.second.find(name); });
 }
 
 }  // namespace
@@ -223,20 +237,24 @@ void Archive::check_contents() {
     if (digest_of(sealed.data(), sealed.size()) != bytes().substr(size_ - DIGEST)) {
         throw Refused("FXA103", "the manifest of the file was changed");
     }
-    if (signature != places_.end()) places_.erase(signature);
+    bool is_signed = signature != places_.end();
+    if (is_signed) places_.erase(signature);
     try {
         manifest_ = parse_json(text);
         if (manifest_["format"].string() != "fxstack artifact") throw Refused("FXA101", "this is no fxstack artifact");
-        check_version(manifest_["version"]);
+        int64_t minor = checked_minor(manifest_["version"]);
         const Json &contents = manifest_["contents"];
+        bool has_checksums = minor >= 1 && any_has(contents, "checksum");
+        if (is_signed && has_checksums) throw Refused("FXA113", "it is signed, and has checksums, which show no intent");
         if (contents.members.size() + 1 != places_.size()) throw damaged("its manifest lists other contents than it has");
         for (const auto &[name, stated] : contents.members) {
             size_t size = 0;
             const char *data = content(name, &size);
-            const auto &digests = stated["blake3"].list();
+            const auto &digests = stated[has_checksums ? "checksum" : "blake3"].list();
             bool fits = stated["size"].integer() == int64_t(size) && digests.size() == std::max<size_t>(1, (size + PIECE - 1) / PIECE);
             for (size_t i = 0; fits && i < digests.size(); i++) {
-                fits = digests[i].string() == digest_of(data + i * PIECE, std::min(PIECE, size - i * PIECE));
+                size_t length = std::min(PIECE, size - i * PIECE);
+                fits = digests[i].string() == (has_checksums ? checksum_of : digest_of)(data + i * PIECE, length);
             }
             if (!fits) throw Refused("FXA103", name + " in the file was changed");
         }

@@ -6,9 +6,9 @@
 #include <string.h>
 #include <structmember.h>
 
-#include "../core/blake3.h"
 #include "../core/graph.h"
 #include "../core/target.h"
+#include "hashes.h"
 
 static PyTypeObject *tensor_type, *parameter_type;
 static PyObject *artifact_error, *contract_error;
@@ -350,35 +350,10 @@ static PyObject *cpu_levels(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unu
     return made;
 }
 
-static PyObject *digest(PyObject *Py_UNUSED(module), PyObject *args) {
-    static const char DIGITS[] = "0123456789abcdef";
-    Py_buffer buffer;
-    const char *level = NULL, *const *levels = fxa_cpu_levels();
-    uint8_t made[FXA_DIGEST_BYTES];
-    char text[2 * FXA_DIGEST_BYTES];
-    bool good;
-    if (!PyArg_ParseTuple(args, "y*|s", &buffer, &level)) return NULL;
-    while (level && *levels && strcmp(*levels, level)) levels++;
-    if (level && !*levels) {
-        PyBuffer_Release(&buffer);
-        PyErr_Format(PyExc_ValueError, "this processor does not run %s", level);
-        return NULL;
-    }
-    Py_BEGIN_ALLOW_THREADS
-    good = fxa_blake3(*levels, buffer.buf, buffer.len, made);
-    Py_END_ALLOW_THREADS
-    PyBuffer_Release(&buffer);
-    if (!good) return PyErr_NoMemory();
-    for (int i = 0; i < FXA_DIGEST_BYTES; i++) {
-        text[2 * i] = DIGITS[made[i] >> 4];
-        text[2 * i + 1] = DIGITS[made[i] & 15];
-    }
-    return PyUnicode_FromStringAndSize(text, sizeof(text));
-}
-
 static PyMethodDef methods[] = {
-    {"digest", digest, METH_VARARGS,
+    {"digest", fxa_digest_of, METH_VARARGS,
      "digest(content, level): its BLAKE3, in 64 hexadecimal digits, as a processor of this or its own level computes it."},
+    {"checksum", fxa_checksum_of, METH_VARARGS, "checksum(content, level): its checksum, in 16 hexadecimal digits, computed likewise."},
     {"bind", bind, METH_VARARGS,
      "bind(tensor_type, parameter_type, artifact_error, contract_error): find torch's functions, and learn what to raise."},
     {"cpu_levels", cpu_levels, METH_NOARGS, "The names of the targets that this processor can run, the best first."},

@@ -213,10 +213,11 @@ def _program(copies: Mapping[str, bytes]) -> dict[str, Any]:
 def inspect(path: str | os.PathLike[str], *, signed_by: KeyFiles | None = None) -> dict[str, Any]:
     """What the artifact at ``path`` is, checked and ready for JSON, on any system; nothing of it is loaded.
 
-    ``format``, ``made_by``, ``requires``, ``targets``, ``contents`` (bytes of each), ``entry_points`` (name to
-    ``kind``, ``parameters``, ``inputs``, ``symbols``, ``relations``, ``results``, ``written``,
-    ``operators_through_python``), ``constants`` (name, dtype, sizes), and ``signed_by`` (the public key that its
-    signature names, which is checked only if ``signed_by`` is given). ArtifactError if the file is refused.
+    ``format``, ``made_by``, ``requires``, ``targets``, ``contents`` (bytes of each), ``checked_by`` (the kind of their
+    hashes: ``blake3`` or ``checksum``), ``entry_points`` (name to ``kind``, ``parameters``, ``inputs``, ``symbols``,
+    ``relations``, ``results``, ``written``, ``operators_through_python``), ``constants`` (name, dtype, sizes), and
+    ``signed_by`` (the public key that its signature names, which is checked only if ``signed_by`` is given).
+    ArtifactError if the file is refused.
     """
     archive = open_archive(path)
     if signed_by is not None:
@@ -235,6 +236,7 @@ def inspect(path: str | os.PathLike[str], *, signed_by: KeyFiles | None = None) 
             },
             "targets": list(manifest.targets),
             "signed_by": signer(archive.signature()),
+            "checked_by": manifest.kind,
             "contents": {name: content.size for name, content in manifest.contents.items()},
             "entry_points": {
                 name: described_entry_point(data) for name, data in program["entry_points"].items()

@@ -47,6 +47,11 @@ def damaged(what: str) -> ArtifactError:
     return ArtifactError("FXA102", f"the artifact is damaged: {what}", "copy or make it again")
 
 
+def changed(what: str) -> ArtifactError:
+    """FXA103."""
+    return ArtifactError("FXA103", f"{what} was changed", "copy or make it again")
+
+
 def unreadable(what: str) -> ArtifactError:
     """FXA108: hashes are right, so that whoever wrote the file wrote something else than this loader reads."""
     return ArtifactError("FXA108", f"the artifact's program cannot be read: {what}", "make it again")

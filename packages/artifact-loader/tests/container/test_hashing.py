@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import concurrent.futures
 import os
+from collections.abc import Callable
 
 import pytest
 
 from fxstack_artifact import _native
-from fxstack_artifact.container.hashing import PIECE, digests, fits
+from fxstack_artifact.container.hashing import BLAKE3, CHECKSUM, PIECE, digests, fits
 
 KNOWN = {
     0: "af1349b9f5f9a1a6a0404dea36dcc9499bcb25c9adc112b7cc9a93cae41f3262",
@@ -50,14 +51,15 @@ def test_a_level_that_this_processor_lacks() -> None:
         _native.digest(b"", "armv99")
 
 
-def test_pieces() -> None:
+@pytest.mark.parametrize(("kind", "one"), [(BLAKE3, _native.digest), (CHECKSUM, _native.checksum)])
+def test_pieces(kind: str, one: Callable[[bytes], str]) -> None:
     content = bytes(5 * PIECE + 3)
-    found = digests(content)
+    found = digests(content, kind)
     assert len(found) == 6
-    assert found == [*[_native.digest(bytes(PIECE))] * 5, _native.digest(bytes(3))]
-    assert fits(content, found)
-    assert not fits(content[:-1] + b"\1", found)
-    assert digests(b"") == [KNOWN[0]]
+    assert found == [*[one(bytes(PIECE))] * 5, one(bytes(3))]
+    assert fits(content, found, kind)
+    assert not fits(content[:-1] + b"\1", found, kind)
+    assert digests(b"", kind) == [one(b"")]
 
 
 def test_one_processor_needs_no_threads(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -68,7 +70,7 @@ def test_one_processor_needs_no_threads(monkeypatch: pytest.MonkeyPatch) -> None
 
     monkeypatch.setattr(concurrent.futures, "ThreadPoolExecutor", refuse)
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0})
-    assert len(digests(bytes(5 * PIECE))) == 5
+    assert len(digests(bytes(5 * PIECE), BLAKE3)) == 5
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0, 1})
     with pytest.raises(AssertionError, match="threads were started"):
-        digests(bytes(5 * PIECE))
+        digests(bytes(5 * PIECE), BLAKE3)

@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from fxstack_artifact import ArtifactError, load
-from fxstack_artifact.container.hashing import PIECE, digest
+from fxstack_artifact.container.hashing import BLAKE3, PIECE, digest
 from fxstack_artifact.container.layout import ALIGNMENT, Entry, directory, is_name, local_header, tail
 from fxstack_artifact.container.manifest import NAME, Content, Manifest
 from fxstack_artifact.container.reading import open_archive
@@ -70,7 +70,7 @@ def test_more_than_4_gb(tmp_path: Path) -> None:
     size = (4 << 30) + 5
     zero, last = digest(bytes(PIECE)), digest(bytes(size % PIECE))
     content = Content(size, (*[zero] * (size // PIECE), last))
-    manifest = Manifest({}, 0, "0", "nowhere", (), {"zeros": content}).to_bytes()
+    manifest = Manifest({}, 0, "0", "nowhere", (), {"zeros": content}, BLAKE3, (2, 0)).to_bytes()
     crc = 0
     for _ in range(size // PIECE):
         crc = zlib.crc32(bytes(PIECE), crc)

@@ -18,7 +18,7 @@ def hashed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[int]:
     """The sizes of what is checked; notes are kept in the test's folder, of files however new."""
     sizes: list[int] = []
     fits = reading.fits
-    monkeypatch.setattr(reading, "fits", lambda data, stated: sizes.append(len(data)) or fits(data, stated))
+    monkeypatch.setattr(reading, "fits", lambda data, *stated: sizes.append(len(data)) or fits(data, *stated))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(remembered, "_SETTLED", 0)
     return sizes

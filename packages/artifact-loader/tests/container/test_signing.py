@@ -71,6 +71,29 @@ def test_a_signature_of_another_file(make: Any, keys: tuple[Path, Path]) -> None
     assert refused(make(signature=b"{}"), signed_by=public) == "FXA113"
 
 
+def test_signing_replaces_checksums(make: Any, keys: tuple[Path, Path]) -> None:
+    """A checksum can be matched on purpose: nobody's signature is of one."""
+    path, (private, public) = make(), keys
+    assert (fxstack_artifact.inspect(path)["format"], checked_by(path)) == ([2, 1], "checksum")
+    sign(path, private)
+    assert (fxstack_artifact.inspect(path)["format"], checked_by(path)) == ([2, 0], "blake3")
+    assert refused(make(kind="checksum", signature=b"{}")) == "FXA113"
+    assert refused(make(kind="checksum", signature=b"{}"), signed_by=public) == "FXA113"
+
+
+def checked_by(path: Path) -> Any:
+    return fxstack_artifact.inspect(path)["checked_by"]
+
+
+def test_a_damaged_file_is_not_signed(make: Any, keys: tuple[Path, Path]) -> None:
+    path = make()
+    content = path.read_bytes()
+    path.write_bytes(content.replace(b"\x7fELF", b"\x7fELG"))
+    with pytest.raises(ArtifactError, match="FXA103"):
+        sign(path, keys[0])
+    assert b"signature.json" not in path.read_bytes()
+
+
 def test_nothing_is_loaded_before_the_signature_is_checked(
     make: Any, keys: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:

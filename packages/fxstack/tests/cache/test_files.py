@@ -109,7 +109,7 @@ def test_what_a_writer_may_not_say(elsewhere: ArtifactStore, tmp_path: Path, mon
         path = tmp_path / "cache.fxc"
         manifest = entries.Manifest(
             {}, entries.ENTRY_ABI, entries.torch_version(torch.__version__), entries.system(), (),
-            {name: entries.Content(2, tuple(entries.digests(b"{}")))}, format=entries.FORMAT,
+            {name: entries.content_of(b"{}", "blake3")}, "blake3", entries.version_for("blake3"), entries.FORMAT,
         )  # fmt: skip
         entries.write_sealed(path, manifest, {name: b"{}"})
         with pytest.raises(CacheError, match="FXS703"):

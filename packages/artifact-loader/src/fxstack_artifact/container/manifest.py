@@ -8,24 +8,37 @@ import sys
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from fxstack_artifact.container.hashing import BLAKE3, CHECKSUM, digests
 from fxstack_artifact.errors import ArtifactError, damaged
 
 FORMAT = "fxstack artifact"
-VERSION = (2, 0)
-"""Of the format that is described here. A file of the same major version and no later minor one is read."""
+VERSION = (2, 1)
+"""Of the format that is described here. A file of the same major version and no later minor one is read; one is written
+with the first version that has what it needs."""
+_CHECKSUMS_SINCE = (2, 1)
 NAME = "manifest.json"
 
 
 class Content(NamedTuple):
-    """Size and digests of the pieces of one entry."""
+    """Size, and hashes of the pieces, of one entry."""
 
     size: int
     digests: tuple[str, ...]
 
 
+def content_of(data: bytes | memoryview, kind: str) -> Content:
+    """What a manifest says of a content by hashes of this kind."""
+    return Content(len(data), tuple(digests(data, kind)))
+
+
+def version_for(kind: str) -> tuple[int, int]:
+    """The first version of the format whose files have hashes of this kind."""
+    return _CHECKSUMS_SINCE if kind == CHECKSUM else (VERSION[0], 0)
+
+
 class Manifest(NamedTuple):
     """``made_by``: versions, for people. ``entry_abi``, ``torch`` (major and minor version), ``system``: what running
-    the artifact requires. ``targets``: processors that it has native objects for."""
+    the artifact requires. ``targets``: processors that it has native objects for. ``kind``: of the contents' hashes."""
 
     made_by: Mapping[str, str]
     entry_abi: int
@@ -33,7 +46,8 @@ class Manifest(NamedTuple):
     system: str
     targets: tuple[str, ...]
     contents: Mapping[str, Content]
-    version: tuple[int, int] = VERSION
+    kind: str
+    version: tuple[int, int]
     format: str = FORMAT
 
     def to_bytes(self) -> bytes:
@@ -45,7 +59,7 @@ class Manifest(NamedTuple):
             "requires": {"entry_abi": self.entry_abi, "torch": self.torch, "system": self.system},
             "targets": list(self.targets),
             "contents": {
-                name: {"size": content.size, "blake3": list(content.digests)}
+                name: {"size": content.size, self.kind: list(content.digests)}
                 for name, content in self.contents.items()
             },
         }
@@ -60,10 +74,12 @@ def read_manifest(content: bytes, format: str = FORMAT) -> Manifest:
         if data["format"] != format:
             raise ArtifactError("FXA101", f"this is no {format}")
         version = _checked(data["version"])
-        requires = data["requires"]
+        requires, listed = data["requires"], data["contents"]
+        has_checksums = version >= version_for(CHECKSUM) and any(CHECKSUM in item for item in listed.values())
+        kind = CHECKSUM if has_checksums else BLAKE3
         contents = {
-            str(name): Content(int(item["size"]), tuple(map(str, item["blake3"])))
-            for name, item in data["contents"].items()
+            str(name): Content(int(item["size"]), tuple(map(str, item[kind])))
+            for name, item in listed.items()
         }
         return Manifest(
             {str(key): str(value) for key, value in data["made_by"].items()},
@@ -72,6 +88,7 @@ def read_manifest(content: bytes, format: str = FORMAT) -> Manifest:
             str(requires["system"]),
             tuple(map(str, data["targets"])),
             contents,
+            kind,
             version,
             format,
         )

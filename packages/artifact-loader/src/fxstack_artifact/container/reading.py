@@ -11,7 +11,7 @@ from typing import BinaryIO, NamedTuple
 
 from fxstack_artifact.container import remembered as notes
 from fxstack_artifact.container import signing
-from fxstack_artifact.container.hashing import digest, fits, is_of_version_1
+from fxstack_artifact.container.hashing import CHECKSUM, digest, fits, is_of_version_1
 from fxstack_artifact.container.layout import (
     END_LENGTH,
     Entry,
@@ -20,7 +20,7 @@ from fxstack_artifact.container.layout import (
     tail,
 )
 from fxstack_artifact.container.manifest import FORMAT, NAME, Manifest, read_manifest
-from fxstack_artifact.errors import ArtifactError, damaged
+from fxstack_artifact.errors import ArtifactError, changed, damaged
 
 
 class Archive(NamedTuple):
@@ -48,11 +48,11 @@ class Archive(NamedTuple):
         for name, stated in self.manifest.contents.items():
             if known and remembered is not None and remembered(name):
                 continue
-            data: bytes | memoryview = self._view(name)
+            data: bytes | memoryview = self.view(name)
             if wanted(name):
                 data = copies[name] = bytes(data)
-            if not fits(data, stated.digests):
-                raise ArtifactError("FXA103", f"{name} in the file was changed", "copy or make it again")
+            if not fits(data, stated.digests, self.manifest.kind):
+                raise changed(f"{name} in the file")
         if remembered is not None and not known and self.state:
             notes.note(self.state, self.manifest_bytes())
         return copies
@@ -63,18 +63,19 @@ class Archive(NamedTuple):
 
     def manifest_bytes(self) -> bytes:
         """The manifest as it is in the file."""
-        return bytes(self._view(NAME))
+        return bytes(self.view(NAME))
 
     def signature(self) -> bytes | None:
         """The content of the signature's entry, if there is one."""
-        return bytes(self._view(signing.NAME)) if signing.NAME in self.entries else None
+        return bytes(self.view(signing.NAME)) if signing.NAME in self.entries else None
 
     def place(self, name: str) -> tuple[int, int]:
         """Where a content begins in ``buffer``, and its size. ArtifactError FXA102 if there is none."""
-        self._view(name)
+        self.view(name)
         return self.entries[name].start, self.entries[name].size
 
-    def _view(self, name: str) -> memoryview:
+    def view(self, name: str) -> memoryview:
+        """A content where it is, unchecked. ArtifactError FXA102 if there is none."""
         entry = self.entries.get(name)
         if entry is None:
             raise damaged(f"{name} is missing")
@@ -85,7 +86,8 @@ def open_archive(path: str | os.PathLike[str], *, copy: bool = False, format: st
     """The sealed file at ``path``, mapped privately or, with ``copy``, read.
 
     OSError if it cannot be opened; ArtifactError FXA101 for another file, FXA102 for a damaged or cut one, FXA103 for a
-    changed manifest, FXA104 for another version of the format. No content is checked yet but the manifest.
+    changed manifest, FXA104 for another version of the format, FXA113 for a signature of checksums. No content is
+    checked yet but the manifest.
     """
     place = Path(path)
     with open(place, "rb") as file:
@@ -116,8 +118,12 @@ def archive_of(
     if digest(content + (archive.signature() or b"")) != stated:
         if is_of_version_1(content, stated):
             read_manifest(content, format)  # which tells of the version
-        raise ArtifactError("FXA103", "the manifest of the file was changed", "copy or make it again")
+        raise changed("the manifest of the file")
     manifest = read_manifest(content, format)
+    if signing.NAME in found and manifest.kind == CHECKSUM:
+        raise ArtifactError(
+            "FXA113", "it is signed, and has checksums, which show no intent", "sign it again"
+        )
     sizes = {name: entry.size for name, entry in found.items() if name not in (NAME, signing.NAME)}
     if sizes != {name: content.size for name, content in manifest.contents.items()}:
         raise damaged("its manifest lists other contents than it has")

@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import BinaryIO
 
 from fxstack_artifact.container import signing
-from fxstack_artifact.container.hashing import digest
+from fxstack_artifact.container.hashing import BLAKE3, digest, digests, fits, pieces_of
 from fxstack_artifact.container.layout import LARGEST_NARROW, Entry, local_header, tail
-from fxstack_artifact.container.manifest import NAME, Manifest
-from fxstack_artifact.container.reading import open_archive
+from fxstack_artifact.container.manifest import NAME, Content, Manifest, version_for
+from fxstack_artifact.container.reading import Archive, open_archive
+from fxstack_artifact.errors import changed
 
 _CHUNK = 16 << 20
 
@@ -53,30 +54,29 @@ def sign(path: str | os.PathLike[str], key: str | os.PathLike[str], *, format: s
     ArtifactError FXA1xx if the file is refused: what is signed was whole. FXA114 without a key.
     """
     archive = open_archive(path) if format is None else open_archive(path, format=format)
-    archive.contents()
-    entries = [entry for name, entry in archive.entries.items() if name != signing.NAME]
-    first = archive.manifest_bytes()
-    signature = signing.signature_of(first, key)
-    end = entries[-1].start + entries[-1].size
-    added = Entry(signing.NAME, len(signature), zlib.crc32(signature), end, entries[0].wide)
-
-    def write(file: BinaryIO) -> None:
-        with open(path, "rb") as old:
-            _copy(old, file, end)
-        file.write(local_header(added))
-        file.write(signature)
-        file.write(tail([*entries, added], file.tell(), digest(first + signature)))
-
-    _replace(Path(path), write)
+    contents = {name: archive.view(name) for name in archive.entries if name in archive.manifest.contents}
+    write_sealed(Path(path), _manifest_to_sign(archive), contents, key)
 
 
-def _copy(source: BinaryIO, target: BinaryIO, size: int) -> None:
-    while size:
-        data = source.read(min(size, _CHUNK))
-        if not data:
-            raise OSError("the file became shorter while it was read")
-        target.write(data)
-        size -= len(data)
+def _manifest_to_sign(archive: Archive) -> Manifest:
+    """The archive's, with BLAKE3 of the contents that its own hashes were checked against."""
+    manifest = archive.manifest
+    if manifest.kind == BLAKE3:
+        archive.contents()
+        return manifest
+    made = {name: _signable(archive, name, content) for name, content in manifest.contents.items()}
+    return manifest._replace(contents=made, kind=BLAKE3, version=version_for(BLAKE3))
+
+
+def _signable(archive: Archive, name: str, content: Content) -> Content:
+    """What is hashed is what was checked: a copy of each piece, as another process may write to the file."""
+    found, pieces = [], pieces_of(archive.view(name))
+    for i, piece in enumerate(pieces):
+        data = bytes(piece)
+        if len(content.digests) != len(pieces) or not fits(data, [content.digests[i]], archive.manifest.kind):
+            raise changed(f"{name} in the file")
+        found += digests(data, BLAKE3)
+    return Content(content.size, tuple(found))
 
 
 def _replace(path: Path, write: Callable[[BinaryIO], None]) -> None:

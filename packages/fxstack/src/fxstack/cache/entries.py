@@ -12,9 +12,9 @@ import torch
 
 from fxstack.__about__ import __version__
 from fxstack.cache.errors import CacheError, no_word
-from fxstack_artifact.container.hashing import digests
+from fxstack_artifact.container.hashing import BLAKE3
 from fxstack_artifact.container.layout import is_name
-from fxstack_artifact.container.manifest import Content, Manifest, system, torch_version
+from fxstack_artifact.container.manifest import Manifest, content_of, system, torch_version, version_for
 from fxstack_artifact.container.reading import Archive
 from fxstack_artifact.container.signing import KeyFiles
 from fxstack_artifact.container.writing import write_sealed
@@ -49,7 +49,9 @@ def sealed(
         torch_version(torch.__version__),
         system(),
         (),
-        {name: Content(len(data), tuple(digests(data))) for name, data in contents.items()},
+        {name: content_of(data, BLAKE3) for name, data in contents.items()},
+        BLAKE3,
+        version_for(BLAKE3),
         format=FORMAT,
     )
     write_sealed(path, manifest, contents, sign_with)

@@ -98,6 +98,7 @@ def inspect(artifact: Path, signed_by: Sequence[Path], as_json: bool) -> int:
     requires = ", ".join(f"{name} {value}" for name, value in found["requires"].items())
     size = sum(found["contents"].values())
     click.echo(f"{artifact}: {size:,} bytes for {', '.join(found['targets'])}; requires {requires}")
+    click.echo(f"format {'.'.join(map(str, found['format']))}, checked by {found['checked_by']}")
     if found["signed_by"] is not None:
         click.echo(f"signed by {found['signed_by']}" + ("" if signed_by else " (not checked: --signed-by)"))
     for name, entry in found["entry_points"].items():
