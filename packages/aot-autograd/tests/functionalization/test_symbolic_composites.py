@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from aot_autograd.functionalization.symbolic_composites import SymbolicComposites, attention, linear, matmul
 from aot_autograd.joint.joint import trace_program
@@ -16,7 +17,27 @@ from fx_interface.symbols import ShapeEnv
 from fx_interface.tensor_spec import TensorSpec, contiguous_strides
 
 
-@pytest.mark.parametrize("grad", [False, True])
+class Products(TorchDispatchMode):
+    """Notes the products of matrices that are asked for, with the sizes and strides of their operands."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: list[tuple[Any, ...]] = []
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func.overloadpacket.__name__ in ("dot", "mv", "mm", "bmm"):
+            self.asked.append((str(func), *((tuple(a.shape), a.stride()) for a in args)))
+        return func(*args, **(kwargs or {}))
+
+
+def products_of(function: Any, *args: torch.Tensor) -> tuple[torch.Tensor, list[tuple[Any, ...]]]:
+    with Products() as products:
+        made = function(*args)
+    return made, products.asked
+
+
+@pytest.mark.parametrize("grads", [(False, False), (True, False), (False, True), (True, True)])
+@pytest.mark.parametrize("turned", ["", "one", "two"])
 @pytest.mark.parametrize(
     ("one", "two"),
     [
@@ -26,16 +47,27 @@ from fx_interface.tensor_spec import TensorSpec, contiguous_strides
         ((2, 3), (3, 4)),
         ((5, 2, 3), (3, 4)),
         ((5, 2, 3), (3,)),
+        ((5, 0, 3), (3, 4)),
+        ((6, 5, 2, 3), (3, 4)),
         ((3,), (5, 3, 4)),
         ((2, 3), (5, 3, 4)),
+        ((2, 3), (6, 5, 3, 4)),
         ((5, 1, 2, 3), (6, 3, 4)),
         ((5, 2, 3), (5, 3, 4)),
     ],
 )
-def test_matmul(one: tuple[int, ...], two: tuple[int, ...], grad: bool) -> None:
-    a, b = (torch.randn(s, dtype=torch.float64).requires_grad_(grad) for s in (one, two))
-    torch.testing.assert_close(matmul(a, b), torch.matmul(a, b), rtol=0, atol=0)
-    assert matmul(a, b).shape == torch.matmul(a, b).shape
+def test_matmul(one: tuple[int, ...], two: tuple[int, ...], turned: str, grads: tuple[bool, bool]) -> None:
+    a, b = (
+        torch.randn(sizes[::-1] if turned == name else sizes, dtype=torch.float64)
+        for name, sizes in (("one", one), ("two", two))
+    )
+    a = a.permute(*reversed(range(a.dim()))) if turned == "one" else a
+    b = b.permute(*reversed(range(b.dim()))) if turned == "two" else b
+    a, b = (t.detach().requires_grad_(grad) for t, grad in zip((a, b), grads, strict=True))
+    (ours, asked), (torchs, expected) = products_of(matmul, a, b), products_of(torch.matmul, a, b)
+    torch.testing.assert_close(ours, torchs, rtol=0, atol=0)
+    assert ours.stride() == torchs.stride()
+    assert asked == expected
 
 
 @pytest.mark.parametrize("with_bias", [False, True])

@@ -72,13 +72,42 @@ def matmul(input: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
     one, two = input, other
     if one.dim() <= 2 and two.dim() <= 2:
         return _small(one, two)
+    if _folds(one, two):
+        return _folded(one, two)
     if one.dim() == 1:
-        return matmul(one.unsqueeze(0), two).squeeze(-2)
+        return _batched(one.unsqueeze(0), two).squeeze(-2)
     if two.dim() == 1:
-        return matmul(one, two.unsqueeze(1)).squeeze(-1)
-    if two.dim() == 2 and (one.requires_grad or one.is_contiguous()):
-        folded = one.reshape(_product(one.shape[:-1]), one.shape[-1])
-        return _unsafe_view(torch.mm(folded, two), (*one.shape[:-1], two.shape[-1]))
+        return _batched(one, two.unsqueeze(1)).squeeze(-1)
+    return _batched(one, two)
+
+
+def _folds(one: torch.Tensor, two: torch.Tensor) -> bool:
+    """Whether the batch of one operand becomes rows of a matrix, because the other has none: always where the other's
+    gradient would be a batch that has to be summed, otherwise where no copy is needed."""
+    large, small = (one, two) if one.dim() >= two.dim() else (two.mT, one)
+    if small.dim() > 2:
+        return False
+    if small.requires_grad:
+        return True
+    if one.dim() == 2:
+        return False
+    if any(size == 0 for size in large.shape):
+        return True
+    sizes, strides = large.shape, large.stride()
+    return all(strides[i] == strides[i + 1] * sizes[i + 1] for i in range(large.dim() - 2))
+
+
+def _folded(one: torch.Tensor, two: torch.Tensor) -> torch.Tensor:
+    turned = two.dim() > one.dim()
+    large, small = (two.mT, one.t()) if turned else (one, two)
+    rows = large.reshape(_product(large.shape[:-1]), large.shape[-1])
+    if small.dim() == 1:
+        return _unsafe_view(torch.mv(rows, small), (*large.shape[:-1],))
+    made = _unsafe_view(torch.mm(rows, small), (*large.shape[:-1], small.shape[1]))
+    return made.mT.contiguous() if turned else made
+
+
+def _batched(one: torch.Tensor, two: torch.Tensor) -> torch.Tensor:
     batch = _broadcast(one.shape[:-2], two.shape[:-2])
     left = one.expand(*batch, *one.shape[-2:]).reshape(_product(batch), *one.shape[-2:])
     right = two.expand(*batch, *two.shape[-2:]).reshape(_product(batch), *two.shape[-2:])
