@@ -357,6 +357,7 @@ def test_after_a_recording_that_failed_all_goes_on(counts: Counts, caplog: pytes
     around = recorder.surroundings()
     assert around is not None
     x = torch.randn(64, 64, device="cuda")
+    assert (x @ x).shape == x.shape  # cuBLAS begins
 
     def waits() -> tuple[Any, ...]:
         y = torch.rand(64, 64, device="cuda") @ x
@@ -415,6 +416,10 @@ def test_inside_of_the_programs_own_recording(counts: Counts) -> None:
 
 
 def test_memory_is_given_back(counts: Counts) -> None:
+    clear_workspaces = (
+        torch._C._cuda_clearCublasWorkspaces
+    )  # one for each stream and thread, while the process lives
+    clear_workspaces()
     torch.cuda.empty_cache()
     before = torch.cuda.memory_allocated()
     model = nn.Sequential(*[nn.Linear(512, 512) for _ in range(4)]).cuda()
@@ -426,6 +431,7 @@ def test_memory_is_given_back(counts: Counts) -> None:
     del called, model
     fxstack.reset()
     gc.collect()
+    clear_workspaces()
     torch.cuda.empty_cache()
     assert torch.cuda.memory_allocated() - before < 4 << 20
 
