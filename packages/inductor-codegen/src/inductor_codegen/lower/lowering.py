@@ -31,6 +31,7 @@ from inductor_codegen.lower import formulas, joining
 from inductor_codegen.lower.channels_last import channels_last
 from inductor_codegen.lower.chosen_layouts import AS_SPECS_SAY, Layouts
 from inductor_codegen.lower.devices import Twins
+from inductor_codegen.lower.inner_layouts import arrange_inner_values
 from inductor_codegen.lower.products import FACTORS, PaddedProducts, PaddedResult
 from inductor_codegen.lower.storage import Values, operand_of, seen_through
 from inductor_codegen.lower.values import (
@@ -71,7 +72,9 @@ def lower(graph_module: GraphModule, layouts: Layouts = AS_SPECS_SAY) -> tuple[L
     env = graph_module.meta.get(SHAPE_ENV_KEY) or ShapeEnv()
     lowering = Lowering(env, layouts)
     lowering.run(graph_module)
-    return lowering.close(), env
+    lowered = lowering.close()
+    arrange_inner_values(lowered, env)
+    return lowered, env
 
 
 class Lowering(Values):

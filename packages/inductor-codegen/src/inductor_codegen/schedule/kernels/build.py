@@ -179,9 +179,12 @@ class _Finisher:
         if body.accumulations:
             inner, more = merge(body.inner, indices)
             replaced |= more
+            if vector is Vector.OUTER and self._group.device.type == "cpu":
+                outer, more = join_short_rows(outer, [replace_loops(index, replaced) for index in indices], 0)
+                replaced = {old: replace_loops(new, more) for old, new in replaced.items()} | more
         elif vector is Vector.INNER and not body.inner and outer:
             if self._group.device.type == "cpu":
-                outer, more = join_short_rows(outer, [replace_loops(index, replaced) for index in indices])
+                outer, more = join_short_rows(outer, [replace_loops(index, replaced) for index in indices], 1)
                 replaced = {old: replace_loops(new, more) for old, new in replaced.items()} | more
             inner, outer = outer[-1:], outer[:-1]
         else:

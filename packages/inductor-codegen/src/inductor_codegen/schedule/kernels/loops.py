@@ -105,7 +105,7 @@ def merge(loops: Sequence[LoopVar], indices: Sequence[Index]) -> tuple[list[Loop
 
 
 def join_short_rows(
-    loops: Sequence[LoopVar], indices: Iterable[Index]
+    loops: Sequence[LoopVar], indices: Iterable[Index], repeated: int
 ) -> tuple[list[LoopVar], dict[LoopVar, Index]]:
     """A last loop of a few turns and the one around it as one that fills vectors, if memory runs through both; what
     each of them is to be replaced by.
@@ -113,11 +113,13 @@ def join_short_rows(
         for (g < 8) for (c < 4)  out[4*g + c] = x[4*g + c] * scale[g]   ->   for (k < 32)  out[k] = x[k] * scale[k / 4]
 
     Only where other elements than those of memory that runs through are the same for several rows, which then lay them
-    out once (``codegen.cpp.analysis.repeated``).
+    out once (``codegen.cpp.analysis.repeated``): ``repeated`` says along how many of the loops further out they have to
+    be the same, none where the rows are lanes, which lay them out before the loops that reduce.
     """
-    if not _are_short_rows(loops):
+    if not _are_short_rows(loops, repeated):
         return list(loops), {}
-    around, outer, inner = loops[-3:]
+    outer, inner = loops[-2:]
+    around = loops[-2 - repeated : -2]
     both = []
     for index in indices:
         atoms = list(index.atoms())
@@ -126,7 +128,7 @@ def join_short_rows(
         if (
             not plain
             or any(isinstance(atom, Loaded) for atom in atoms)
-            or (len(seen) == 1 and around in atoms)
+            or (len(seen) == 1 and any(loop in atoms for loop in around))
         ):
             return list(loops), {}
         if len(seen) == 2:
@@ -142,8 +144,8 @@ def join_short_rows(
     return [*loops[:-2], joined], parts
 
 
-def _are_short_rows(loops: Sequence[LoopVar]) -> bool:
-    if len(loops) < 3:
+def _are_short_rows(loops: Sequence[LoopVar], repeated: int) -> bool:
+    if len(loops) < 2 + repeated:
         return False
     turns, points = loops[-1].extent, loops[-2].extent * loops[-1].extent
     return (

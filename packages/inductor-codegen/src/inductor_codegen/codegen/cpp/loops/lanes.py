@@ -20,9 +20,9 @@ from inductor_codegen.codegen.cpp.loops.writer import Writer
 from inductor_codegen.codegen.cpp.text.dtypes import COMPUTED
 from inductor_codegen.codegen.cpp.text.reductions import Accumulator
 from inductor_codegen.codegen.cpp.text.scope import Scope, conditions
-from inductor_codegen.ir.index import LoopVar
+from inductor_codegen.ir.index import LoopVar, Quotient, Remainder
 from inductor_codegen.ir.kernel import Accumulate, Keep, Pass, Statement, Store, extent_product
-from inductor_codegen.ir.scalar import Apply, Kept, Scalar, Total, loaded_scalars, operands
+from inductor_codegen.ir.scalar import Apply, Kept, Load, Scalar, Total, loaded_scalars, operands
 from inductor_codegen.ir.traverse import indices_of, postorder, roots_of
 
 LANES = 256
@@ -245,7 +245,7 @@ class LaneWriter(Writer):
                 wanted.update(
                     (operand, None)
                     for operand in operands(node)
-                    if operand not in moving and isinstance(operand, Apply) and operand not in known
+                    if operand not in moving and operand not in known and _costs(operand)
                 )
         if not wanted:
             return
@@ -299,6 +299,14 @@ class LaneWriter(Writer):
                 scope.bind(node, self._kept(node.slot))
             elif node in known:
                 scope.bind(node, known[node])
+
+
+def _costs(node: Scalar) -> bool:
+    """Whether a value is worth an array: it is computed, or lanes that follow each other load it from places that do
+    not."""
+    return isinstance(node, Apply) or (
+        isinstance(node, Load) and any(isinstance(atom, Quotient | Remainder) for atom in node.index.atoms())
+    )
 
 
 def _are_few(inner: Sequence[LoopVar]) -> bool:
