@@ -15,6 +15,8 @@ FILE = numpy.__file__ if INSTALLED else None
 SCALARS: tuple[type, ...] = (numpy.generic,) if INSTALLED else ()
 """Numbers: immutable, known by type and value."""
 
+INTEGERS: Any = numpy.integer if INSTALLED else ()
+
 CONSTANTS: tuple[type, ...] = (*SCALARS, numpy.dtype) if INSTALLED else ()
 FUNCTIONS: tuple[type, ...] = (numpy.ufunc, type(numpy.prod)) if INSTALLED else ()
 """Types of numpy's own callables."""

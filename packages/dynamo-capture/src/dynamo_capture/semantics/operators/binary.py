@@ -16,6 +16,7 @@ from dynamo_capture.semantics.operators.comparisons import of_members
 from dynamo_capture.semantics.operators.object_operators import by_methods, content_of
 from dynamo_capture.semantics.operators.pairs import Pairs
 from dynamo_capture.semantics.operators.refusals import TEXTS, check_containers, naming, refused
+from dynamo_capture.semantics.tensors.arguments import numpy_numbers
 from dynamo_capture.values import (
     FALSE,
     Const,
@@ -70,6 +71,9 @@ def binary(tx: Context, symbol: str, lhs: Value, rhs: Value) -> Value:
 
 @_PAIRS.either(ArrayValue)
 def _of_arrays(tx: Context, row: BinaryOperator, lhs: Value, rhs: Value) -> Value:
+    numbers = numpy_numbers.beside_tensors(tx, lhs, rhs)
+    if numbers is not None:
+        return binary(tx, row.symbol, *numbers)
     return tx.arrays.binary(row.symbol, row.function, lhs, rhs)
 
 

@@ -12,6 +12,7 @@ from dynamo_capture.semantics.numbers import floats
 from dynamo_capture.semantics.operators import comparing_containers
 from dynamo_capture.semantics.operators.pairs import Pairs
 from dynamo_capture.semantics.operators.refusals import check_containers, refuse
+from dynamo_capture.semantics.tensors.arguments import numpy_numbers
 from dynamo_capture.values import (
     Const,
     DictValue,
@@ -107,6 +108,9 @@ def _compare_keys(tx: Context, symbol: str, lhs: KeyValue, rhs: Value) -> Value:
 
 @_PAIRS.either(ArrayValue)
 def _compare_arrays(tx: Context, symbol: str, lhs: Value, rhs: Value) -> Value:
+    numbers = numpy_numbers.beside_tensors(tx, lhs, rhs)
+    if numbers is not None:
+        return compare(tx, symbol, *numbers)
     return tx.arrays.binary(symbol, COMPARE[symbol][0], lhs, rhs)
 
 

@@ -32,6 +32,7 @@ from dynamo_capture.semantics.tensors.arguments import (
     indexing,
     mapped_indices,
     marks,
+    numpy_numbers,
     of_numbers,
     points,
     refused,
@@ -107,6 +108,7 @@ def _of_numbers(tx: Context, call: Operation) -> Value | None:
 
 def _of_floats(tx: Context, call: Operation) -> Value | None:
     """``x * a``, of a float that varies."""
+    numpy_numbers.replaced(tx, call)
     replaced = scalars.without_open_floats(tx, call.name, call.args, call.kwargs)
     if isinstance(replaced, Value):
         return replaced
@@ -220,7 +222,7 @@ class Operations(Outcomes):
             key, value = found.key, found.stored(self._tx, value)
         owner, rest = indexing.without_open_integers(self._tx, owner, key)
         key = Const(...) if rest is None else indexing.with_tensors(self._tx, rest)
-        value = indexing.with_tensors(self._tx, value)
+        value = numpy_numbers.stored(self._tx, value)
         self.operation("call_function", operator.setitem, operator.setitem, [owner, key, value], {})
 
     def operation(

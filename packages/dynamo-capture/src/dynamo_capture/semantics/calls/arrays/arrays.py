@@ -24,7 +24,7 @@ from dynamo_capture.foundation.break_kinds import (
 )
 from dynamo_capture.foundation.errors import GraphBreak, NotConstant, UserRaise
 from dynamo_capture.runtime.calls.numpy_calls import parts_of, shown_by
-from dynamo_capture.semantics.calls.arrays.array_indices import is_basic, is_mask, takes_one
+from dynamo_capture.semantics.calls.arrays.array_indices import index_parts, is_basic, is_mask, takes_one
 from dynamo_capture.semantics.calls.arrays.array_tables import (
     CALLED,
     CHANGING,
@@ -233,12 +233,17 @@ class Arrays:
         if owner.is_known and not is_basic(tx, key, numbers=False):
             return self._computed(operator.getitem, [owner, key], {})
         tensor = owner.as_tensor(tx)
-        if not is_basic(tx, key) or takes_one(tx, key, len(tensor.meta.spec.sizes)):
+        is_number = is_basic(tx, key) and takes_one(tx, key, len(tensor.meta.spec.sizes))
+        is_open = any(part.expr is not None for part in index_parts(tx, key))
+        if not is_basic(tx, key) or (is_number and not is_open):
             return NumpyOperation(tx, operator.getitem).result([owner, key], {})
         try:
-            found = ArrayValue(tensor=_tensor(tensor.get_item(tx, key)))
+            part = _tensor(tensor.get_item(tx, key))
         except UserRaise:
             raise GraphBreak(OBJECT_OPERATION, "an index does not fit a numpy array") from None
+        if is_number:
+            return ArrayValue(tensor=_tensor(part.call_method(tx, "clone", [], {})), is_number=True)
+        found = ArrayValue(tensor=part)
         found.is_read_only = owner.is_read_only
         return found
 

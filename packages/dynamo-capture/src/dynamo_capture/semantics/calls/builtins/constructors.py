@@ -18,6 +18,7 @@ from dynamo_capture.semantics.calls.builtins.functions import is_callable
 from dynamo_capture.semantics.calls.builtins.new_classes import new_type
 from dynamo_capture.semantics.calls.builtins.texts import text_of
 from dynamo_capture.semantics.registry import Handler, handles
+from dynamo_capture.semantics.tensors.arguments import numpy_numbers
 from dynamo_capture.semantics.tensors.content.data_numbers import truth_of
 from dynamo_capture.semantics.tensors.content.late_parts import rows_of
 from dynamo_capture.values import (
@@ -113,7 +114,7 @@ for _cls in (dict, collections.OrderedDict):
 def make_int(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     if not args:
         return Const(0)
-    value = args[0]
+    value = _number_in_tensor(tx, args[0])
     if value.expr is not None and len(args) == 1:
         return value
     if isinstance(value, TensorValue):
@@ -169,6 +170,7 @@ def _refuse_text(value: ObjectValue) -> None:
 def make_float(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     if not args:
         return Const(0.0)
+    args = [_number_in_tensor(tx, args[0])]
     if isinstance(args[0], TensorValue):
         tx.tensors.check_special(args[0], "__float__", "item")
         answer = tx.tensors.by_override(float, [args[0]])
@@ -187,6 +189,12 @@ def make_float(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Valu
         return _number_of(tx, args[0], "__float__", float)
     number = tx.index(args[0])
     return Const(tx.fold(lambda: float(number)))
+
+
+def _number_in_tensor(tx: Context, value: Value) -> Value:
+    """A number of numpy as the tensor that holds it, of which Python makes the same float or integer."""
+    found = None if tx.tensors.modes else numpy_numbers.tensor_of(tx, value)
+    return value if found is None else found
 
 
 def _make_plain(cls: type) -> Any:

@@ -222,12 +222,17 @@ def _takes(function: Any, count: int, keywords: tuple[str, ...]) -> bool:
 def _limit(tx: Context, name: str, values: list[Value]) -> None:
     """A number has to be known: a version for each value, up to a few. Then the operation runs in Python, if it has no
     form at all; one that has a form for other tensors is too common for that."""
-    if name in _BESIDE or name.removesuffix("_") in FORMS:
+    if takes_numbers(name):
         return
     for value in values:
         known = value.formula if isinstance(value, RuntimeFloat) and value.is_unread else None
         if known is not None and tx.policy.has_too_many_values(f"{name}: {known}", known.value):
             raise GraphBreak(VARYING_NUMBER, f"{name} takes {known} as a number that must be known")
+
+
+def takes_numbers(name: str) -> bool:
+    """Whether an operation of this name computes with numbers that are given beside tensors, in whatever form."""
+    return name in _BESIDE or name.removesuffix("_") in FORMS
 
 
 def limit_sizes(tx: Context, function: Any, relied: int) -> None:
