@@ -348,6 +348,30 @@ def program(x):
     return a, x + 1
 WATCHED = {"log": LOG}
 """,
+    "known objects get attributes": """\
+import threading, torch, typing
+U, LOCAL = typing.NewType("U", int), threading.local()
+CALLS = [lambda n=n: (torch.ones(n), n) for n in (2, 3, 4, 5)]
+def program(x, n):
+    held = typing.Optional[int], typing.List[str], U
+    for one in held:
+        object.__setattr__(one, "noted", n)
+    try:
+        object.__setattr__(LOCAL, "noted", n)
+    except TypeError as error:
+        refused = str(error)
+    return [one.noted for one in held], refused, x + 1
+""",
+    "what is made of known objects is another one each time": """\
+import torch
+CALLS = [lambda n=n: (torch.ones(n),) for n in (2, 3, 4)]
+def program(x):
+    device, known, pair = x.device, slice(3).indices(5), (1, 2)
+    part = pair[:1]
+    same = x.device is device, device is device, pair[:] is pair, slice(3).indices(5) is known
+    pairs = divmod(7, 2), divmod(7, 2), "a,b".partition(","), "a,b".partition(",")
+    return device, x.device, x.device == device, known, slice(3).indices(5), part, pair[:1], same, pairs, x + 1
+""",
 }
 
 

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from dynamo_capture import optimize
+from fx_interface.conformance.outcomes import differences, observe
 
 X = torch.arange(6.0).reshape(2, 3) + 1
 
@@ -339,3 +340,22 @@ def test_parts_that_are_made_late_have_the_history_that_they_were_made_with(prog
                 )
             )
         assert found[0] == found[1]
+
+
+def test_gradients_of_existing_results_warn_once():
+    """Neither a guard nor the capture looks at the gradient besides the program."""
+
+    def f(x):
+        return x.grad, x + 1
+
+    def result():
+        return torch.ones(2, requires_grad=True) * 2
+
+    def retaining():
+        made = result()
+        made.retain_grad()
+        return made
+
+    fast = optimize(lambda graph_module, example_inputs: graph_module.forward)(f)
+    for make in (result, retaining, given, X.clone, result, retaining):
+        assert not differences(*(observe(g, make(), backward=False) for g in (f, fast)))

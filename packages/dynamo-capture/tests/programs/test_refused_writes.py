@@ -145,3 +145,31 @@ def test_a_view_of_a_leaf_behind_a_write_to_a_view_of_a_tensor_without_history()
         observe(g, X.clone().requires_grad_(), X.clone()[:2], [], lines_of=__file__) for g in (f, run)
     ]
     assert not differences(*outcomes)
+
+
+def _seen_without_gradients(x):
+    with torch.no_grad():
+        return x.requires_grad_().view(4)
+
+
+LEAVES = (
+    lambda: X.clone().requires_grad_(),
+    lambda: X.view(4).requires_grad_(),
+    lambda: X.as_subclass(type("Plain", (torch.Tensor,), {})).requires_grad_(),
+    lambda: _seen_without_gradients(X.clone()),
+    lambda: X.clone().requires_grad_(),
+)
+
+
+def test_the_words_about_a_leaf_say_how_it_was_made():
+    def f(x, log):
+        try:
+            x.mul_(2)
+        except RuntimeError as error:
+            log.append(str(error))
+        return x + 1
+
+    run = optimize(as_it_is)(f)
+    for make in (*LEAVES, *reversed(LEAVES)):
+        outcomes = [observe(g, make(), [], lines_of=__file__) for g in (f, run)]
+        assert not differences(*outcomes)

@@ -327,3 +327,17 @@ def test_addresses_in_words_are_not_compared():
 def test_bools_that_say_that_they_are_negative_are_described():
     negative = torch._neg_view(torch.tensor([True, False]))
     assert differences(observe(lambda x: x, negative), observe(lambda x: x, negative)) == []
+
+
+def test_versions_in_words_count_where_versions_do():
+    def refused(x, writes):
+        y = x * 2
+        for _ in range(writes):
+            y.zero_()
+        return y * y, y.add_(1)
+
+    outcomes = [observe(partial(refused, writes=n), torch.ones(2, requires_grad=True)) for n in (0, 1)]
+    assert all(outcome.backward_raised for outcome in outcomes)
+    (line,) = (line for line in differences(*outcomes) if line.startswith("backward"))
+    assert "expected version 1" in line
+    assert not any(line.startswith("backward") for line in differences(*outcomes, ignore=("own version",)))

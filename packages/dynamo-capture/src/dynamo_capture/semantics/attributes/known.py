@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import enum
-import functools
-import logging
 import sys
 import types
 from typing import Any
 
 import torch
 
+from dynamo_capture._eval_frame import RegionFunction
 from dynamo_capture.foundation.break_kinds import DESCRIPTOR, NOT_IN_PYTHON
 from dynamo_capture.foundation.class_members import (
     CLASS_OF_OBJECTS,
@@ -53,13 +52,8 @@ _FUNCTION_FACTS = frozenset(
 )
 
 
-_WITH_OWN_ATTRIBUTES = (
-    enum.Enum,
-    logging.Logger,
-    functools._lru_cache_wrapper,
-    staticmethod,
-    classmethod,
-)
+_OF_TORCH = (torch._ops.OpOverload, torch._ops.OpOverloadPacket, torch._ops._OpNamespace, RegionFunction)
+"""Torch's and our own: what they keep are facts."""
 _NAMES_OF_CLASSES = frozenset({"__class__", "__doc__", "__module__"})
 _CLASS_FACTS = frozenset({"__mro__", "__name__", "__qualname__", "__bases__", "__base__", "__dict__"})
 
@@ -303,7 +297,7 @@ class KnownAttributes(Lookup):
             return tx.inliner.call_function(Const(getter), [tx.known(found), owner, Const(cls)], {})
         if cls.__dictoffset__:
             tx.attribute_dicts.check_constant(owner)
-        if isinstance(real, _WITH_OWN_ATTRIBUTES):
+        if cls.__dictoffset__ and not isinstance(real, _OF_TORCH):
             self._check_own(real)
             self._guard_own(real, {"value": "_value_", "name": "_name_"}.get(name, name))
         read: Any = getattr if _is_of_library(cls) else object.__getattribute__

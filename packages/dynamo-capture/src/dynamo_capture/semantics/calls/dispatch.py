@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import types
 from functools import partial
 from typing import Any
@@ -104,7 +105,7 @@ class Calls:
             return DictValue({key: [Const(key), self.from_python(item)] for key, item in result.items()})
         if type(result) is set:
             return self.set_of([self.from_python(item) for item in result])
-        if isinstance(result, tuple) and not is_known(result):
+        if isinstance(result, tuple) and (not is_known(result) or _is_fresh(result)):
             return TupleValue([self.from_python(item) for item in result], type(result))
         if type(result) in VIEWS:
             owner, kind = VIEWS[type(result)]
@@ -140,3 +141,12 @@ class Calls:
         made = DictValue({key: list(entry) for key, entry in owner.all_entries(self._tx).items()}, owner.cls)
         made.factory = owner.factory
         return made
+
+
+def _is_fresh(made: object) -> bool:
+    """Whether nothing but the two callers has this tuple: the program would get another one from each call."""
+    return type(made) is tuple and len(made) > 0 and sys.getrefcount(made) <= _REFERENCES
+
+
+_REFERENCES = 4
+"""A variable of each caller, the parameter, and that of ``getrefcount``."""

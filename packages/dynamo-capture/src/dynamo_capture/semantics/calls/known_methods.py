@@ -126,7 +126,10 @@ def item_of_known(tx: Context, owner: Const, key: Value) -> Value:
     real: Any = owner.value
     if hasattr(type(real), "__getitem__"):
         index = tx.index(key)
-        return tx.known(tx.fold(lambda: real[index]))
+        found = tx.fold(lambda: real[index])
+        if type(real) is tuple and type(index) is slice and found is not real:
+            return tx.calls.from_python(found)
+        return tx.known(found)
     if isinstance(real, type):
         generic: Any = real
         return tx.known(tx.fold(lambda: generic[tx.calls.python_object(key)]))

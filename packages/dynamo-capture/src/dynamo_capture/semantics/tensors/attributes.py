@@ -64,7 +64,7 @@ def attribute(tx: Context, owner: TensorValue, name: str) -> Value:
         case "dtype":
             return Const(spec.dtype)
         case "device":
-            return Const(spec.device)
+            return Const(torch.device(spec.device))  # an object of its own for each question
         case "requires_grad":
             return Const(owner.meta.requires_grad)
         case "ndim":
@@ -208,6 +208,8 @@ def _instance_attribute(tx: Context, owner: TensorValue, name: str) -> Value:
 
 
 def _grad(tx: Context, owner: TensorValue) -> Value:
+    if _warns_of_grad(tx, owner):
+        raise GraphBreak(AUTOGRAD_STATE, "`grad` of a result is asked for, of which torch warns")
     if owner.real is not None and owner.source is not None and overrides(owner.meta.cls):
         source = TensorAttributeSource(owner.source, "grad")
         return tx.wrap(source.step(owner.real), source)
@@ -216,6 +218,19 @@ def _grad(tx: Context, owner: TensorValue) -> Value:
             return NONE
         raise GraphBreak(AUTOGRAD_STATE, "`grad` of an intermediate tensor is asked for")
     return tx.wrap(owner.real.grad, plain_attribute(tx, owner.source, "grad"))
+
+
+def _warns_of_grad(tx: Context, owner: TensorValue) -> bool:
+    """Whether each look at the gradient of this existing tensor warns, a guard's too."""
+    real = owner.real
+    if real is None or owner.source is None or isinstance(real, torch.nn.Parameter):
+        return False
+    with torch._C.DisableTorchFunctionSubclass():
+        if _is_leaf(tx, owner):
+            return False
+        if real.retains_grad:
+            tx.guards.equals(_fact(tx, owner, "retains_grad"), True)
+        return not real.retains_grad
 
 
 def set_attribute(tx: Context, owner: TensorValue, name: str, value: Value) -> None:

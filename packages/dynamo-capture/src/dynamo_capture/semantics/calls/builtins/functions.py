@@ -240,7 +240,8 @@ def quotient_and_rest(tx: Context, args: list[Value], kwargs: dict[str, Value]) 
     if isinstance(one, Const) and isinstance(other, Const) and not (one.is_open or other.is_open):
         check_metaclass(tx, one.value, "__divmod__")
         check_metaclass(tx, other.value, "__rdivmod__")
-        return tx.calls.from_python(tx.fold(lambda: divmod(one.value, other.value)))
+        known = tx.fold(lambda: divmod(one.value, other.value))
+        return tx.calls.from_python(known)
     for arg in args:
         tx.tensors.check_special(tx.force(arg), "__divmod__", "__rdivmod__")
     kinds = [arg.python_type() for arg in args]

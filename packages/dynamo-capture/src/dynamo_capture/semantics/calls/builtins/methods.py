@@ -113,7 +113,8 @@ def _called(tx: Context, owner: Value, name: str, args: list[Value], kwargs: dic
         raise GraphBreak(NOT_IN_PYTHON, f"the method {name!r} of {owner.describe()}") from None
     if isinstance(owner, (ListValue, DictValue, SetValue)):
         raise GraphBreak(NOT_IN_PYTHON, f"the method {name!r} of {owner.describe()}")
-    return tx.calls.from_python(tx.fold(lambda: getattr(real, name)(*arguments, **named)))
+    made = tx.fold(lambda: getattr(real, name)(*arguments, **named))
+    return tx.calls.from_python(made)
 
 
 def check_arguments(owner: Value, original: Any, args: list[Value], kwargs: dict[str, Value]) -> None:

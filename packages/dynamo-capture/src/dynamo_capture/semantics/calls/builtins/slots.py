@@ -116,6 +116,8 @@ def call_slot(
     match name:
         case "__init__":
             return _initialize(tx, receiver, function, args, kwargs)
+        case "__setattr__" | "__delattr__" if _is_jumped(receiver.cls, function):
+            raise GraphBreak(NOT_IN_PYTHON, f"{function.__qualname__} of {receiver.describe()}")
         case "__setattr__":
             tx.attributes.set_generic(receiver, attribute_name(tx, args[0]), args[1])
             return NONE
@@ -149,6 +151,13 @@ def call_slot(
     if receiver.real is not None and receiver.source is not None:
         raise GraphBreak(NOT_IN_PYTHON, f"a call of {function.__qualname__} on {receiver.describe()}")
     raise receiver.unsupported(f"calling {name}")
+
+
+def _is_jumped(cls: type, function: Any) -> bool:
+    """Whether a class in C has a method of its own that ``function``, of a base, would be called in place of, which
+    Python refuses: ``object.__setattr__(threading.local(), ...)``."""
+    members = (vars(base).get(function.__name__) for base in cls.__mro__)
+    return next((one for one in members if isinstance(one, METHOD_KINDS)), function) is not function
 
 
 def _of_content(

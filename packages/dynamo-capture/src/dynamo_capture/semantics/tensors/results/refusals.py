@@ -6,12 +6,15 @@ from __future__ import annotations
 import re
 import types
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import torch
 
+from dynamo_capture.sources.sources import TensorAttributeSource
 from dynamo_capture.values import DictValue, Lazy, SequenceValue, SetValue, TensorValue, Value
 from dynamo_capture.values.base import Context
+
+_LEAF: Final = "a leaf Variable that requires grad"
 
 
 def worded_otherwise(
@@ -30,6 +33,8 @@ def worded_otherwise(
             return f"{name} misses an attribute: {error}"
         case RuntimeError() if name.endswith("_") and _share_memory(args):  # which is looked at first
             return f"{name} refuses tensors that share memory: {error}"
+        case RuntimeError() if _LEAF in str(error) and _may_be_views(tx, args):
+            return f"{name} refuses a leaf, which is a view"
         case RuntimeError() if not torch.is_inference_mode_enabled() and any(map(_is_of_inference, args)):
             return f"{name} may refuse a tensor of inference mode after it has written to it: {error}"
     if any(re.search(rf"\b{atom.name}\b", str(error)) for atom in tx.env.symbols):
@@ -41,6 +46,18 @@ def _are_shown_otherwise(args: Sequence[Value]) -> bool:
     """Whether torch was shown arguments of other classes than the program has given, so that it names others."""
     classes = {value.python_type() for value in args if isinstance(value, TensorValue)}
     return len(classes) > 1 or any(map(_is_shown_otherwise, args))
+
+
+def _may_be_views(tx: Context, args: Sequence[Value]) -> bool:
+    """Whether a leaf of before the trace is a view, of which torch says by which and how it was made. That one is none
+    is guarded."""
+    with torch._C.DisableTorchFunctionSubclass():
+        for value in args:
+            if isinstance(value, TensorValue) and value.real is not None and value.source is not None:
+                if value.real._base is not None:
+                    return True
+                tx.guards.equals(TensorAttributeSource(value.source, "_base"), None)
+    return False
 
 
 def _is_of_inference(value: Value) -> bool:
