@@ -237,7 +237,7 @@ def test_ranges(whole):
         r = range(1, n, 2)
         return (
             [x + i for i in r], len(r), r[1], r[-1], list(r[1:]), 3 in r, 4 in r, r == range(1, n, 2), r.start, r.stop,
-            r.step, list(reversed(r)), r.index(3), r.count(3), sum(range(n)), tuple(range(n, 0, -3)),
+            r.step, list(reversed(r)), reversed(r), r.index(3), r.count(3), sum(range(n)), tuple(range(n, 0, -3)),
         )  # fmt: skip
 
     whole(f, (X, 6), (X, 9), (X, 10))

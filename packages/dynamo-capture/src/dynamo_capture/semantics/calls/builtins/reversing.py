@@ -27,6 +27,7 @@ from dynamo_capture.values import (
     ReversedListIterator,
     SequenceIterator,
     SequenceValue,
+    SymRange,
     TensorValue,
     Value,
 )
@@ -64,6 +65,8 @@ def make_reversed(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> V
         raise tx.raises(TypeError, f"{value.class_name(tx)!r} object is not reversible")
     if isinstance(value, Const) and isinstance(value.value, range):
         return RangeIterator(value.value[::-1])
+    if isinstance(value, SymRange):
+        return RangeIterator(value.fixed(tx)[::-1])
     if isinstance(value, ArrayValue):
         rows: Value = tx.arrays.iterate(value, is_reversed=True)
         return rows
