@@ -341,3 +341,29 @@ def test_infinite_parts_meet_at_the_results_that_they_come_from(compiled: Any) -
         (third.sum() - 2 * second.sum()).backward()
         found.append((first.grad.tolist(), x.grad.tolist()))
     assert str(found[1]) == str(found[0])
+
+
+def _scaled_by_a_leaf(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    scale = torch.full((3,), 2.0, requires_grad=True)
+    return x * scale, scale
+
+
+@pytest.mark.parametrize("chosen", [False, True])
+@pytest.mark.parametrize("hooked", [False, True])
+def test_nothing_arrives_at_a_leaf_where_a_second_backward_is_refused(
+    compiled: Any, hooked: bool, chosen: bool
+) -> None:
+    def steps(function: Any) -> list[Any]:
+        x, seen = torch.arange(3.0, requires_grad=True), []
+        result, leaf = function(x)
+        if hooked:
+            leaf.register_hook(lambda gradient: seen.append(gradient.tolist()))
+        if chosen:
+            seen.append(torch.autograd.grad(result.sum(), leaf)[0].tolist())
+        else:
+            result.sum().backward()
+        with pytest.raises(RuntimeError, match="second time"):
+            result.sum().backward()
+        return [seen, x.grad, leaf.grad]
+
+    assert repr(steps(compiled(_scaled_by_a_leaf))) == repr(steps(_scaled_by_a_leaf))

@@ -35,6 +35,7 @@ from aot_autograd.runtime.gradients.saved_values import Collector
 from aot_autograd.runtime.hooks.chosen_tensors import Reach, chooses, edges_of_inputs, leads_on
 from aot_autograd.runtime.hooks.watched_results import Watched
 from aot_autograd.runtime.results import view_maker
+from aot_autograd.runtime.saved import released
 
 _current_task = torch._C._current_graph_task_id
 _set_versions = torch._C._autograd._unsafe_set_version_counter
@@ -159,6 +160,7 @@ class _Link:
     ) -> list[torch.Tensor | None]:
         """Of each earlier result's gradient, if it is ``wanted``, the part that comes from here and not through another
         one of those."""
+        wanted = self._led(node, wanted)
         repetition = self._repetition
         run = node.given.repeat(partial(self._repeat, node))
         _, results = run
@@ -181,6 +183,18 @@ class _Link:
             if part is not None:
                 node.given.add(index, part)
         return [found.get(index) for index in self._indices]
+
+    def _led(self, node: Any, wanted: Sequence[int]) -> Sequence[int]:
+        """The earlier results that this backward gets to. Nothing arrives at one behind what an earlier backward has
+        let go of: the compiled backward refuses then, or this one at once, so that no hook is called with None."""
+        targets = [self._reach.earlier([index]) for index in wanted]
+        are_led = self._collector.lead_between(node, self._result, targets)
+        if all(are_led):
+            return wanted
+        led = [index for index, is_led in zip(wanted, are_led, strict=True) if is_led]
+        if not led or any(node.watched[index].is_looked_at() for index in wanted if index not in led):
+            raise released()
+        return led
 
     def _repeat(self, node: Any) -> Run:
         inputs = possible(self._repetition.inputs(node, self._collector.inputs(node)))

@@ -138,16 +138,34 @@ class Collector:
         if not _keeps_graph():
             ctx.freed = freed
 
+    def lead_between(self, ctx: Any, result: int, targets: Sequence[int]) -> list[bool]:
+        """Whether a backward from a result gets to each of these earlier ones. It does not where it comes to a region
+        that had let go, which the compiled backward will refuse; other regions on the way let go now."""
+        freed: int = getattr(ctx, "freed", 0)
+        before, led = self._freed_before(ctx, freed), []
+        for target in targets:
+            comes_to = _regions(self._saving, 1 << result, target)
+            led.append(not comes_to & before)
+            freed |= comes_to if led[-1] else 0
+        if freed and not _keeps_graph():
+            ctx.freed = freed
+        return led
+
+    def _freed_before(self, ctx: Any, freed: int) -> int:
+        """The regions that had let go when the backward that runs came here first."""
+        task, before = getattr(ctx, "freed_before", (-1, 0))
+        if task != _current_task():
+            before = freed
+            ctx.freed_before = _current_task(), before
+        found: int = before
+        return found
+
     def _let_go(self, ctx: Any, results: int, targets: int) -> int:
         """The regions that have let go after a backward of these results for these targets, if that does not retain
         the graph; RuntimeError where it comes to one that had before."""
         comes_to = _regions(self._saving, results, targets)
         freed: int = getattr(ctx, "freed", 0)
-        task, before = getattr(ctx, "freed_before", (-1, 0))
-        if task != _current_task():
-            before = freed
-            ctx.freed_before = _current_task(), before
-        if comes_to & before:
+        if comes_to & self._freed_before(ctx, freed):
             raise released()
         return freed | comes_to
 

@@ -144,6 +144,16 @@ def is_chosen(node: Any, place: int) -> bool:
     return chosen is None or _is_among(chosen, node, place)
 
 
+def is_chosen_leaf(leaf: torch.Tensor) -> bool:
+    """The same of a leaf that the function made."""
+    chosen = _chosen()
+    return chosen is None or any(one is leaf or _leaf_at(one) is leaf for one in chosen)
+
+
+def _leaf_at(edge: Any) -> Any:
+    return None if isinstance(edge, torch.Tensor) else getattr(edge.node, "variable", None)
+
+
 def _is_among(chosen: Iterable[Any], node: Any, place: int) -> bool:
     for one in chosen:
         edge = edge_of(one) if isinstance(one, torch.Tensor) else (one.node, one.output_nr)

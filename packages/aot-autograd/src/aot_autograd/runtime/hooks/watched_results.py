@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from aot_autograd.runtime.hooks.chosen_tensors import edge_of, is_chosen
+from aot_autograd.runtime.hooks.chosen_tensors import edge_of, is_chosen, is_chosen_leaf
 from aot_autograd.runtime.hooks.result_hooks import prepare_hooks_of
 
 
@@ -43,13 +43,17 @@ class Watched:
     def is_looked_at(self) -> bool:
         """Whether its gradient is kept or given to a hook."""
         tensor = self._tensor()
-        return bool(self._hooks) or (tensor is not None and tensor.retains_grad)
+        if tensor is None or tensor.grad_fn is not None:
+            return bool(self._hooks) or (tensor is not None and tensor.retains_grad)
+        return bool(tensor._backward_hooks)  # a leaf that the function made
 
     def is_chosen(self) -> bool:
         """Whether the backward that runs is to find its gradient, as far as can be told."""
         tensor = self._tensor()
-        edge = None if tensor is None else edge_of(tensor)
-        return edge is not None and is_chosen(*edge)
+        if tensor is None:
+            return False
+        edge = edge_of(tensor)
+        return is_chosen_leaf(tensor) if edge is None else is_chosen(*edge)
 
     def as_it_was(self) -> torch.Tensor | None:
         """The result, if it still has the history that it was given; HooksWithoutTensorError where it does not but has
