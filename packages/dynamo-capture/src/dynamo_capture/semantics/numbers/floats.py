@@ -12,6 +12,7 @@ from dynamo_capture.sources.formulas import Formula, apply, number
 from dynamo_capture.values import Const, TensorValue, Value, one_tensor
 from dynamo_capture.values.base import Context
 from dynamo_capture.values.tensors.floating import SPEC, ComputedFloat, RuntimeFloat
+from fx_interface.symbols import Relation
 
 _ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
     "+": operator.add,
@@ -20,7 +21,8 @@ _ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
     "/": operator.truediv,
     "**": torch.pow,
 }
-_EXACT_INTEGERS = 1 << 53
+EXACT_INTEGERS = 1 << 53
+"""Below it every integer is a float."""
 _FOLLOWED = frozenset({torch.float16, torch.bfloat16, torch.float32, torch.float64})
 
 
@@ -52,7 +54,7 @@ def binary(tx: Context, symbol: str, lhs: Value, rhs: Value) -> Value | None:
     function = _ARITHMETIC.get(symbol)
     if function is None or not (_is_number(lhs) and _is_number(rhs)):
         return None
-    if symbol == "/" and not _is_nonzero(rhs):
+    if symbol == "/" and not is_nonzero(rhs):
         return None
     formula = apply(symbol, _formula(lhs), _formula(rhs))
     if symbol == "**" and (formula is None or not _is_real_power(tx, lhs, rhs)):
@@ -64,8 +66,20 @@ def binary(tx: Context, symbol: str, lhs: Value, rhs: Value) -> Value | None:
 
 def _as_float(tx: Context, value: Value) -> Value:
     """An integer that varies as the float that Python makes of it beside another."""
-    made = tx.numbers.compute("float", [value]) if value.expr is not None else None
+    if value.expr is None:
+        return value
+    made = tx.numbers.compute("float", [value]) or of_integer(tx, value)
     return value if made is None else made
+
+
+def of_integer(tx: Context, value: Value) -> RuntimeFloat | None:
+    """``float(n)`` of an integer from data, in the graph; None for other values."""
+    if value.expr is None or not tx.env.is_from_data(value.expr):
+        return None
+    options: dict[str, Value] = {"dtype": Const(SPEC.dtype), "device": Const(SPEC.device)}
+    made = one_tensor(tx.tensors.call_function(torch.full, [Const(()), value], options))
+    is_positive = tx.env.known(Relation("<", 0, value.expr)) is True
+    return ComputedFloat(tx, None, (), made, is_positive)
 
 
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
@@ -132,7 +146,7 @@ def _is_positive(value: Value) -> bool:
     return isinstance(value, Const) and value.value > 0
 
 
-def _is_nonzero(value: Value) -> bool:
+def is_nonzero(value: Value) -> bool:
     """Whether Python may divide by a number; the trace depends on it where that follows from what is read."""
     if isinstance(value, RuntimeFloat):
         return value.is_positive or (value.formula is not None and value.compare("!=", 0))
@@ -154,7 +168,7 @@ def _is_number(value: Value) -> bool:
     if not isinstance(value, Const):
         return False
     known = value.value
-    return type(known) is float or (type(known) is int and abs(known) < _EXACT_INTEGERS)
+    return type(known) is float or (type(known) is int and abs(known) < EXACT_INTEGERS)
 
 
 def _formula(value: Value) -> Formula | None:

@@ -17,6 +17,7 @@ from dynamo_capture.semantics.operators.object_operators import by_methods, cont
 from dynamo_capture.semantics.operators.pairs import Pairs
 from dynamo_capture.semantics.operators.refusals import TEXTS, check_containers, naming, refused
 from dynamo_capture.semantics.tensors.arguments import numpy_numbers
+from dynamo_capture.semantics.tensors.content import data_floats
 from dynamo_capture.values import (
     FALSE,
     Const,
@@ -58,7 +59,8 @@ def binary(tx: Context, symbol: str, lhs: Value, rhs: Value) -> Value:
     """``lhs symbol rhs``; a symbol ending in ``=`` is the augmented operator."""
     row = BINARY[symbol]
     if lhs.is_open or rhs.is_open:
-        computed = floats.binary(tx, row.plain or symbol, lhs, rhs)
+        plain = row.plain or symbol
+        computed = floats.binary(tx, plain, lhs, rhs) or data_floats.of_integers(tx, plain, lhs, rhs)
         if computed is not None:
             return computed
     found = _PAIRS.answer(tx, row, lhs, rhs)
@@ -139,7 +141,7 @@ def _positive(tx: Context, number: Any) -> bool:
 
 def _fixed(tx: Context, symbol: str, lhs: Value, rhs: Value) -> Value:
     """What Python computes from the operands before the graph runs, or else of their values in this call."""
-    computed = tx.numbers.compute(symbol, [lhs, rhs])
+    computed = tx.numbers.compute(symbol, [lhs, rhs]) or data_floats.of_integers(tx, symbol, lhs, rhs)
     if computed is not None:
         return computed
     one, other = (v if v.expr is None else Const(tx.env.specialize(v.expr)) for v in (lhs, rhs))

@@ -17,6 +17,7 @@ from dynamo_capture.frames.left_functions import limit_lookups
 from dynamo_capture.semantics.calls.builtins.functions import is_callable
 from dynamo_capture.semantics.calls.builtins.new_classes import new_type
 from dynamo_capture.semantics.calls.builtins.texts import text_of
+from dynamo_capture.semantics.numbers import floats
 from dynamo_capture.semantics.registry import Handler, handles
 from dynamo_capture.semantics.tensors.arguments import numpy_numbers
 from dynamo_capture.semantics.tensors.content.data_numbers import truth_of
@@ -187,6 +188,9 @@ def make_float(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Valu
         ):
             return Const(float(tx.index(args[0])))
         return _number_of(tx, args[0], "__float__", float)
+    found = floats.of_integer(tx, args[0])
+    if found is not None:
+        return found
     number = tx.index(args[0])
     return Const(tx.fold(lambda: float(number)))
 

@@ -1,0 +1,110 @@
+"""Floats that follow from integers out of tensors stay in the graph, and are Python's to the bit."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from dynamo_capture import optimize
+from primtorch_decomps import LIBRARY
+
+X = torch.linspace(0.1, 2, 6)
+LARGE = (3, 0, -7, 2**53, 2**53 + 1, 2**60 + 3, -(2**62) - 1, 2**63 - 1)
+
+
+def _outcome(function, *args):
+    try:
+        return function(*args)
+    except ZeroDivisionError as error:
+        return str(error)
+
+
+def _graphs_of(program, calls):
+    """How many graphs the calls make; each is compared with eager."""
+    graphs = []
+
+    def backend(graph_module, example_inputs):
+        graphs.append(graph_module)
+        return graph_module.forward
+
+    captured = optimize(backend, operators=LIBRARY)(program)
+    for call in calls:
+        mine, eagers = _outcome(captured, *call), _outcome(program, *call)
+        assert type(mine) is type(eagers)
+        assert torch.equal(mine, eagers) if isinstance(eagers, torch.Tensor) else mine == eagers
+    return len(graphs)
+
+
+EXPRESSIONS = [
+    lambda n: n / 7,
+    lambda n: n / -3,
+    lambda n: n * n / 3,
+    lambda n: float(n),
+    lambda n: n * 0.1,
+    lambda n: 0.5 - n,
+    lambda n: -float(n) - 1,
+    lambda n: n * 1e300,
+    lambda n: n / (2**53 - 1),
+    lambda n: max(n / 3, 1.0),
+]
+
+
+@pytest.mark.parametrize("place", range(len(EXPRESSIONS)))
+def test_integers_of_any_size(place):
+    expression = EXPRESSIONS[place]
+    calls = [(torch.full((3,), value), 0) for value in LARGE]
+    assert _graphs_of(lambda t, i: expression(t[i].item()), calls) == 1
+
+
+QUOTIENTS = [
+    lambda n: 1 / n,
+    lambda n: n / n,
+    lambda n: (n + 1) / (n * 2),
+    lambda n: X.sum().item() / n,
+    lambda n: X / n,
+    lambda n: X * (1 / (n + 1)),
+]
+
+
+@pytest.mark.parametrize("place", range(len(QUOTIENTS)))
+def test_divisors_that_are_zero_or_negative_too(place):
+    quotient = QUOTIENTS[place]
+    calls = [
+        (torch.tensor(t),) for t in ([1, 2, 3], [1, -1, 2], [-4, -1, -1], [0, 0, 0], [-1, 0, -1], [9, 0, 1])
+    ]
+    assert _graphs_of(lambda t: quotient(t.sum().item()), calls) == 1
+
+
+def test_what_training_loops_keep():
+    class Meter:
+        def __init__(self):
+            self.sum, self.accuracies = 0.0, []
+
+    def step(meter, scores, labels, mask):
+        correct = (scores.argmax(-1) == labels).sum().item()
+        meter.accuracies.append(correct / len(labels))
+        meter.sum += (scores[:, 0] * mask).sum().item() / mask.sum().item()
+        return scores * (100 * correct / len(labels))
+
+    graphs = []
+    captured = optimize(lambda graph, _: graphs.append(graph) or graph.forward, operators=LIBRARY)(step)
+    mine, eagers = Meter(), Meter()
+    for seed in range(4):
+        torch.manual_seed(seed)
+        given = torch.randn(6, 3), torch.randint(0, 3, (6,)), torch.tensor([1, 0, 1, 1, 0, 1])
+        assert torch.equal(captured(mine, *given), step(eagers, *given))
+    assert vars(mine) == vars(eagers)
+    assert len(graphs) <= 2
+
+
+def test_a_divisor_that_is_zero_raises_what_python_raises():
+    @optimize(lambda graph, _: graph.forward, operators=LIBRARY)
+    def share(seen, t):
+        seen.append(t.sum())
+        return t.numel() / t.sum().item()
+
+    seen = []
+    assert share(seen, torch.tensor([1, 2])) == 2 / 3
+    with pytest.raises(ZeroDivisionError, match="division by zero"):
+        share(seen, torch.tensor([0, 0]))
+    assert [one.item() for one in seen] == [3, 0]
