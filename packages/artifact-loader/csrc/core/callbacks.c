@@ -144,6 +144,8 @@ void *fxa_callback(const char *name) {
         {"fx_scratch_take", (void *)scratch_take}, {"fx_scratch_give", (void *)scratch_give},
         {"fx_call_operator", (void *)call_operator}, {"fx_index_error", (void *)index_error},
         {"fx_explain", (void *)explain}, {"fx_retry", (void *)retry},
+        {"fx_gpu_enter", (void *)fxa_gpu_enter}, {"fx_gpu_leave", (void *)fxa_gpu_leave},
+        {"fx_gpu_launch", (void *)fxa_gpu_launch},
     };
     for (size_t i = 0; i < sizeof(callbacks) / sizeof(callbacks[0]); i++) {
         if (strcmp(callbacks[i].name, name) == 0) return callbacks[i].address;

@@ -4,7 +4,8 @@ It is an array of integers. `expr` is an integer as a program in postfix, its le
 
     contract := 1  symbols  leaves  relations  inputs  results  writes  constants
     symbols  := n (leaf dim low high)*          read from a size of a leaf, or (dim -1) an integer leaf; high -1: no bound
-    leaves   := n (0 dtype device rank expr*rank expr*rank | 1 | 2 | 3)*  a tensor with sizes and strides; integer; float; anything
+    leaves   := n (0 dtype device rank expr*rank expr*rank | 1 | 2 | 3)*  a tensor with sizes and strides, on
+                                                the CPU (device 0) or GPU 0 (1); integer; float; anything
     relations:= n (op expr expr)*               op: 0 ==, 1 !=, 2 <, 3 <=
     inputs   := n (kind index)*                 kind: 0 tensor leaf, 1 constant, 2 symbol, 3 nothing, 4 float leaf
     results  := n (kind)*                       kind: 0 tensor, 1 integer, 2 float, 3 none

@@ -105,14 +105,17 @@ static bool is_constant(const Expr *expr) { return expr->length == 2 && !expr->c
 
 /* What is asked of a tensor before its sizes are looked at. */
 static FxaCode check_kind(const Leaf *leaf, const char *name, Handle tensor, FxaError *error) {
-    int32_t layout, device, dtype;
+    int32_t layout, device, number = 0, dtype;
     int64_t rank;
     const TorchFunctions *torch = &torch_functions;
     if (torch->get_layout(tensor, &layout) || layout != torch->layout_strided()) {
         return fxa_fail(error, FXA_LAYOUT, "%s is not a strided tensor; pass .to_dense() of it", name);
     }
-    if (torch->get_device_type(tensor, &device) || device != leaf->device) {
-        return fxa_fail(error, FXA_DEVICE, "%s is on another device; the artifact runs on the CPU: pass .cpu() of it", name);
+    bool is_there = !torch->get_device_type(tensor, &device) && device == leaf->device;
+    if (!is_there || (device && (torch->get_device_index(tensor, &number) || number))) {
+        return leaf->device
+                   ? fxa_fail(error, FXA_DEVICE, "%s is on another device; the artifact runs on GPU 0: pass .cuda(0) of it", name)
+                   : fxa_fail(error, FXA_DEVICE, "%s is on another device; the artifact runs on the CPU: pass .cpu() of it", name);
     }
     if (torch->get_dtype(tensor, &dtype) || dtype != leaf->dtype) {
         return fxa_fail(error, FXA_DTYPE, "%s has dtype %s, the artifact takes %s", name, dtype_name(dtype),

@@ -82,7 +82,7 @@ static void read_leaves(Cursor *at, Contract *contract) {
         leaf->kind = within(at, LEAF_TENSOR, LEAF_ANYTHING);
         if (leaf->kind != LEAF_TENSOR) continue;
         leaf->dtype = within(at, 0, 127);
-        leaf->device = within(at, 0, 0);
+        leaf->device = within(at, 0, 1);
         leaf->rank = within(at, 0, 64);
         leaf->layout = several(at, 2 * leaf->rank, sizeof(Expr));
         for (int64_t d = 0; at->good && d < 2 * leaf->rank; d++) {

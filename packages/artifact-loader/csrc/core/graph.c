@@ -23,6 +23,9 @@ static FxaCode bind_entry(Graph *graph, FxaError *error) {
     if (!version || *version != FXA_ENTRY_ABI || !graph->entry || !bind) {
         return fxa_fail(error, FXA_NOT_LOADED, "a native object is no compiled graph of this version");
     }
+    const GpuTable *table = dlsym(graph->library.handle, "fx_gpu_variants");
+    FxaCode code = table ? fxa_gpu_open(&graph->gpu, table, error) : FXA_OK;
+    if (code) return code;
     const char *missing = "?";
     if (bind(look_up, &missing)) {
         return fxa_fail(error, FXA_NOT_LOADED, "a native object needs %s, which this torch does not export", missing);
@@ -52,6 +55,7 @@ void fxa_graph_close(Graph *graph) {
         if (graph->constants[i]) torch_functions.delete_tensor_object(graph->constants[i]);
     }
     free(graph->constants);
+    fxa_gpu_close(&graph->gpu);
     fxa_library_close(&graph->library);
     fxa_contract_free(&graph->contract);
     memset(graph, 0, sizeof(*graph));
@@ -75,11 +79,14 @@ static void gather(const Graph *graph, const Value *leaves, const int64_t *symbo
 /* The entry runs as under no_grad and without autocast: what it calls must not be recorded by autograd, and the graph has the casts
 that autocast made when it was captured. */
 static int32_t enter(Graph *graph, const Handle *tensors, const int64_t *numbers, Handle *results, int64_t *result_numbers) {
-    enum { CPU = 0 };
+    enum { CPU = 0, CUDA = 1 };
     bool grad_mode = torch_functions.grad_mode_is_enabled(), autocast = torch_functions.autocast_is_enabled(CPU);
+    bool autocast_there = graph->gpu.table && torch_functions.autocast_is_enabled(CUDA);
     if (grad_mode) torch_functions.grad_mode_set_enabled(false);
     if (autocast) torch_functions.autocast_set_enabled(CPU, false);
+    if (autocast_there) torch_functions.autocast_set_enabled(CUDA, false);
     int32_t code = graph->entry(graph, tensors, numbers, results, result_numbers);
+    if (autocast_there) torch_functions.autocast_set_enabled(CUDA, true);
     if (autocast) torch_functions.autocast_set_enabled(CPU, true);
     if (grad_mode) torch_functions.grad_mode_set_enabled(true);
     return code;

@@ -3,6 +3,7 @@
 #define FXA_GRAPH_H
 
 #include "contract.h"
+#include "gpu.h"
 #include "library.h"
 
 /* The version of everything between generated code and its host: entry, bind and callbacks (inductor-codegen's ENTRY_ABI). */
@@ -25,6 +26,7 @@ typedef struct {
     Contract contract;
     Handle *constants; /* owned */
     Library library;
+    GpuKernels gpu;
     Entry entry;
     CallOperator call_operator; /* NULL: the host runs no operators */
     void *host;

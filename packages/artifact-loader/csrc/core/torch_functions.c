@@ -7,7 +7,7 @@
 
 TorchFunctions torch_functions;
 
-static const char *const LIBRARIES[] = {"libtorch_cpu.so", "libc10.so"};
+static const char *const LIBRARIES[] = {"libtorch_cpu.so", "libc10.so", "libtorch_cuda.so", "libc10_cuda.so"};
 enum { LIBRARY_COUNT = sizeof(LIBRARIES) / sizeof(LIBRARIES[0]) };
 static void *libraries[LIBRARY_COUNT];
 
@@ -32,6 +32,7 @@ static const Wanted WANTED_FUNCTIONS[] = {
     WANTED(get_dtype, "aoti_torch_get_dtype"),
     WANTED(get_layout, "aoti_torch_get_layout"),
     WANTED(get_device_type, "aoti_torch_get_device_type"),
+    WANTED(get_device_index, "aoti_torch_get_device_index"),
     WANTED(is_defined, "aoti_torch_is_defined"),
     WANTED(grad_mode_is_enabled, "aoti_torch_grad_mode_is_enabled"),
     WANTED(grad_mode_set_enabled, "aoti_torch_grad_mode_set_enabled"),

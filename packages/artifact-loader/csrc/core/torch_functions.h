@@ -23,6 +23,7 @@ typedef struct {
     int32_t (*get_dtype)(Handle, int32_t *);
     int32_t (*get_layout)(Handle, int32_t *);
     int32_t (*get_device_type)(Handle, int32_t *);
+    int32_t (*get_device_index)(Handle, int32_t *);
     int32_t (*is_defined)(Handle, bool *);
     bool (*grad_mode_is_enabled)(void);
     void (*grad_mode_set_enabled)(bool);

@@ -9,9 +9,11 @@ from typing import Any, TypeAlias
 
 import torch
 
+from fxstack_artifact import _native
 from fxstack_artifact.container.manifest import check_requirements
 from fxstack_artifact.container.reading import Archive, open_archive
 from fxstack_artifact.container.signing import KeyFiles, signer
+from fxstack_artifact.container.targets import targets_here
 from fxstack_artifact.errors import ArtifactError, unreadable
 from fxstack_artifact.module import WeightsModule
 
@@ -25,7 +27,7 @@ class Artifact(WeightsModule):
     """A loaded artifact: its entry points by name; called itself, it calls the one named ``forward``, or the only one.
 
     It is a module with the parameters and buffers that its graphs compute with, by their names in the model.
-    ``target`` is the processor's level that its native objects are for.
+    ``target`` is the processor's level, or the GPU's architecture, that its native objects are for.
     """
 
     def __init__(
@@ -124,12 +126,11 @@ def load(
     (``container/remembered.py``, which says what that leaves to trust in the disk). OSError if a file cannot be opened;
     ArtifactError (FXA1xx, FXA2xx) if it is refused.
     """
-    from fxstack_artifact import _native  # an inspection needs no torch functions
-
     archive = open_archive(path, copy=copy)
     if signed_by is not None:
         archive.check_signature(signed_by)
-    target = check_requirements(archive.manifest, _native.ENTRY_ABI, torch.__version__, _native.cpu_levels())
+    here = targets_here(archive.manifest)
+    target = check_requirements(archive.manifest, _native.ENTRY_ABI, torch.__version__, here)
     copies = archive.contents(
         lambda name: name == PROGRAM or name.endswith(f".{target}.so"),
         remembered=(lambda name: name == WEIGHTS) if remember else None,

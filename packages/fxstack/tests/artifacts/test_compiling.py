@@ -16,6 +16,7 @@ import torch
 from torch import nn
 
 import fxstack
+from fxstack.artifacts import contract
 from fxstack_artifact import ArtifactError, ContractError
 
 X = torch.randn(3, 8, generator=torch.Generator().manual_seed(0))
@@ -272,6 +273,27 @@ def test_levels_of_processors(tmp_path: Path) -> None:
         torch.testing.assert_close(fxstack.load(low)(X), mlp()(X))
     with pytest.raises(fxstack.ExportError, match="FXS509"):
         fxstack.aot_compile(mlp(), (X,), path=tmp_path / "m.fxa", target="i386")
+
+
+def test_targets_of_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What can be told without a GPU: of which kind targets must be, and what is not made for one."""
+
+    def refused(*words: str, **arguments: Any) -> None:
+        with pytest.raises(fxstack.ExportError) as caught:
+            fxstack.aot_compile(path=tmp_path / "m.fxa", **arguments)
+        assert all(word in str(caught.value) for word in words), caught.value
+
+    model, trained = mlp(), fxstack.export(mlp().train(), (X,), training=True)
+    refused("FXS509", "sm_90 of a model on a CPU", model=model, args=(X,), target="sm_90")
+    on_cpu = fxstack.export(model, (X,))
+    kinds = iter([True, False])
+    monkeypatch.setattr(contract.Contract, "is_on_gpu", property(lambda _: next(kinds)))
+    refused(
+        "FXS509", "here is on a GPU and there is not", model={"here": on_cpu, "there": on_cpu}, target="sm_90"
+    )
+    monkeypatch.setattr(contract.Contract, "is_on_gpu", True)
+    refused("FXS509", "x86-64-v3 of a model on a GPU", model=on_cpu, target=("sm_90", "x86-64-v3"))
+    refused("FXS512", "forward trains on a GPU", model=trained, target="sm_90")
 
 
 STACK = (

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import torch
 from torch.fx import GraphModule
 
 from inductor_codegen.cache import ArtifactStore, temporary_store
 from inductor_codegen.codegen.wrapper import write_entry
 from inductor_codegen.errors import unsupported
-from inductor_codegen.ir.program import Program, RunKernel
+from inductor_codegen.ir.program import Program
 from inductor_codegen.lower.chosen_layouts import Layouts
 from inductor_codegen.native.cpu import build_graph
 from inductor_codegen.options import CodegenOptions
-from inductor_codegen.pipeline import kernel_sources, plan
+from inductor_codegen.pipeline import device_of, kernel_sources, plan
 from inductor_codegen.runtime import CompiledGraph
 
 
@@ -40,7 +39,7 @@ def compile_graph(
 
 
 def _build(program: Program, store: ArtifactStore, options: CodegenOptions) -> CompiledGraph:
-    device = _device_of(program)
+    device = device_of(program)
     if device.type == "cpu":
         return build_graph(write_entry(program), kernel_sources(program), store, options.compiler)
     try:
@@ -52,20 +51,3 @@ def _build(program: Program, store: ArtifactStore, options: CodegenOptions) -> C
         raise unsupported(
             "IND107", f"the graph is for a GPU, and Triton cannot be used: {error}", None, action
         ) from error
-
-
-def _device_of(program: Program) -> torch.device:
-    """The one GPU that a program uses, or the CPU. Besides a GPU's kernels some may run on the CPU, and library calls
-    may read from both."""
-    buffers = program.buffers()
-    devices = {buffer.device for buffer in buffers.values()}
-    gpus = {device for device in devices if device.type == "cuda"}
-    read = [
-        {buffers[name].device for name in step.buffers}
-        for step in program.steps
-        if isinstance(step, RunKernel)
-    ]
-    if len(gpus) > 1 or devices - gpus - {torch.device("cpu")} or any(len(found) > 1 for found in read):
-        named = ", ".join(sorted(map(str, devices)))
-        raise unsupported("IND105", f"the graph's tensors are on {named}", None)
-    return gpus.pop() if gpus else torch.device("cpu")

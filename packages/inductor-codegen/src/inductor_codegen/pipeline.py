@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import torch
 from torch.fx import GraphModule
 
 from fx_interface.events import span
 from inductor_codegen.codegen.cpp.emit import emit_kernel
 from inductor_codegen.codegen.cpp.text.preamble import with_preamble
-from inductor_codegen.ir.program import Program
+from inductor_codegen.errors import unsupported
+from inductor_codegen.ir.program import Program, RunKernel
 from inductor_codegen.lower.channels_last import choose_layouts
 from inductor_codegen.lower.chosen_layouts import Layouts
 from inductor_codegen.lower.lowering import lower
@@ -28,6 +30,23 @@ def plan(graph_module: GraphModule, layouts: Layouts | None = None) -> Program:
         program = assemble(lowered, grouping, env)
         event.note(program=program)
     return program
+
+
+def device_of(program: Program) -> torch.device:
+    """The one GPU that a program uses, or the CPU. Besides a GPU's kernels some may run on the CPU, and library calls
+    may read from both."""
+    buffers = program.buffers()
+    devices = {buffer.device for buffer in buffers.values()}
+    gpus = {device for device in devices if device.type == "cuda"}
+    read = [
+        {buffers[name].device for name in step.buffers}
+        for step in program.steps
+        if isinstance(step, RunKernel)
+    ]
+    if len(gpus) > 1 or devices - gpus - {torch.device("cpu")} or any(len(found) > 1 for found in read):
+        named = ", ".join(sorted(map(str, devices)))
+        raise unsupported("IND105", f"the graph's tensors are on {named}", None)
+    return gpus.pop() if gpus else torch.device("cpu")
 
 
 def kernel_sources(program: Program) -> tuple[str, ...]:

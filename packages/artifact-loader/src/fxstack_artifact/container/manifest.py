@@ -38,7 +38,8 @@ def version_for(kind: str) -> tuple[int, int]:
 
 class Manifest(NamedTuple):
     """``made_by``: versions, for people. ``entry_abi``, ``torch`` (major and minor version), ``system``: what running
-    the artifact requires. ``targets``: processors that it has native objects for. ``kind``: of the contents' hashes."""
+    the artifact requires. ``targets``: levels of processors (``x86-64-v3``) or architectures of
+    GPUs (``sm_90``) that it has native objects for. ``kind``: of the contents' hashes."""
 
     made_by: Mapping[str, str]
     entry_abi: int
@@ -125,7 +126,8 @@ def torch_version(version: str) -> str:
 
 
 def check_requirements(manifest: Manifest, entry_abi: int, torch: str, levels: list[str]) -> str:
-    """The target to load: the best that this processor can run. ArtifactError FXA104 to FXA106 if there is none."""
+    """The target to load: the first of ``levels`` that the artifact is for. ArtifactError FXA104 to FXA106 if there is
+    none."""
     if manifest.system != system():
         raise ArtifactError(
             "FXA105", f"the artifact is for {manifest.system}, this is {system()}", "make it on such a system"
@@ -146,7 +148,7 @@ def check_requirements(manifest: Manifest, entry_abi: int, torch: str, levels: l
     if found is None:
         raise ArtifactError(
             "FXA105",
-            f"the artifact is for {', '.join(manifest.targets)}; this processor runs {', '.join(levels) or 'none'}",
+            f"the artifact is for {', '.join(manifest.targets)}; this machine runs {', '.join(levels) or 'none'}",
             f"make it with target={levels[0]!r}" if levels else "",
         )
     return found

@@ -3,7 +3,8 @@
 A constant is ``{"name", "tensor", "dtype", "sizes", "strides", "role"}``: ``tensor`` names what safetensors holds
 (null: it is bound when the artifact is loaded): as many elements as lie between its first and its last one, seen by
 ``sizes`` and ``strides``. ``role``: what it is of the model, ``parameter``, ``buffer`` or null. A parameter that is
-trained has ``"requires_grad": true``; a shared one has its other names as ``"aliases"``.
+trained has ``"requires_grad": true``; a shared one has its other names as ``"aliases"``; one on a GPU has its
+``"device"``, and is copied there.
 """
 
 from __future__ import annotations
@@ -98,12 +99,12 @@ def _bound(item: Mapping[str, Any], tensor: torch.Tensor) -> torch.Tensor:
     if (
         str(tensor.dtype) != f"torch.{item['dtype']}"
         or list(tensor.shape) != sizes
-        or tensor.device.type != "cpu"
+        or tensor.device != _device(item)
     ):
         raise ArtifactError(
             "FXA201",
             f"the weight {item['name']} is {tensor.dtype} of {list(tensor.shape)} on {tensor.device}, "
-            f"the program takes torch.{item['dtype']} of {sizes} on cpu",
+            f"the program takes torch.{item['dtype']} of {sizes} on {_device(item)}",
         )
     if type(tensor) is torch.nn.Parameter and list(tensor.stride()) == strides:
         return tensor
@@ -119,7 +120,8 @@ def _bound(item: Mapping[str, Any], tensor: torch.Tensor) -> torch.Tensor:
             "FXA201",
             f"the weight {item['name']} has strides {strides} in the program, and repeats nothing here",
         )
-    made = torch.empty_strided(once.shape, [stride or 1 for stride in strides], dtype=plain.dtype)
+    steps = [stride or 1 for stride in strides]
+    made = torch.empty_strided(once.shape, steps, dtype=plain.dtype, device=plain.device)
     return made.copy_(once).expand(sizes)
 
 
@@ -145,7 +147,14 @@ def _constant(
             bytearray(memoryview(buffer)[found.start :][: found.elements * found.dtype.itemsize]),
             dtype=found.dtype,
         )
-    return shaped(item, flat)
+    return shaped(item, flat if _device(item) == _CPU else flat.to(_device(item)))
+
+
+_CPU = torch.device("cpu")
+
+
+def _device(item: Mapping[str, Any]) -> torch.device:
+    return torch.device(item["device"]) if "device" in item else _CPU
 
 
 def shaped(item: Mapping[str, Any], flat: torch.Tensor) -> torch.Tensor:

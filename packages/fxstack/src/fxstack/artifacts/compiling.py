@@ -21,13 +21,16 @@ from fxstack.artifacts.weights import Weights, check_written, names_of
 from fxstack.options import Options
 from fxstack_artifact import _native
 from fxstack_artifact.artifact import INFERENCE, PROGRAM, TRAINING, WEIGHTS
+from fxstack_artifact.container.targets import gpu_targets, is_for_gpu
 from inductor_codegen import CodegenOptions
 from inductor_codegen.cache import ArtifactStore
 from inductor_codegen.lower.chosen_layouts import Layouts
 from inductor_codegen.native.ahead_of_time import NativeObject, compile_for_levels
 
-TARGETS = ("x86-64-v4", "x86-64-v3", "x86-64-v2", "x86-64", "armv8-a")
+CPU_TARGETS = ("x86-64-v4", "x86-64-v3", "x86-64-v2", "x86-64", "armv8-a")
 """Processor levels that native objects can be made for; those of x86-64 are the psABI's."""
+GPU_TARGETS = ("sm_90", "sm_89", "sm_86", "sm_80")
+"""Architectures of GPUs, likewise."""
 
 
 def aot_compile(
@@ -49,24 +52,26 @@ def aot_compile(
     points (``{"prefill": ..., "decode": ...}``), which share weights. ``dynamic_shapes`` and ``training`` are as for
     ``export``.
     ``target``: one of ``x86-64-v2``, ``-v3``, ``-v4`` or several, of which the best is chosen when the file is loaded;
-    None: this processor's. ``weights``: whether the model's parameters and buffers are in the file, or are passed to
-    ``fxstack.load``, which runs it (``load(path, weights=...)``: a state dict, or a safetensors file beside it).
-    ``sign_with``: a file with a private key, with which the artifact is signed (``fxstack.make_key``).
+    None: this processor's. A model on GPU 0 has architectures for targets (``sm_80``, ``sm_90``; None: this GPU's), no
+    sizes that vary, and no training artifact. ``weights``: whether the model's parameters and buffers are in the file,
+    or are passed to ``fxstack.load``, which runs it (``load(path, weights=...)``: a state dict, or a safetensors file
+    beside it). ``sign_with``: a file with a private key, with which the artifact is signed (``fxstack.make_key``).
 
     ExportError (FXS5xx) if it cannot be exported; MissingCompilerError IND111 and CompilationError (IND11x) if it
     cannot be compiled; OSError if the file cannot be written.
     """
     chosen = Options.make(options)
-    targets = _targets(target)
     if not isinstance(model, (Exported, Mapping)):
         model = export(model, args, kwargs, dynamic_shapes=dynamic_shapes, training=training, options=options)
     exports = {"forward": model} if isinstance(model, Exported) else dict(model)
+    contracts = {name: contract_of(exported) for name, exported in exports.items()}
+    targets = _targets(target, exports, contracts)
     is_trained = any(exported.training for exported in exports.values())
     held = Weights(inside=weights == "inside", trained=is_trained)
     contents: dict[str, bytes] = {}
     entry_points = {}
     for number, (name, exported) in enumerate(exports.items()):
-        contract = contract_of(exported)
+        contract = contracts[name]
         native = _native_object(exported.graphs.forward, exported.graphs.layouts, chosen, targets)
         objects = _added(contents, native, f"native/{number}")
         entry_points[name] = _entry_point(exported, contract, native, objects, held)
@@ -80,19 +85,36 @@ def aot_compile(
     return place
 
 
-def _targets(target: str | Sequence[str] | None) -> tuple[str, ...]:
-    """The levels that are meant, the best first."""
-    named = (
-        _native.cpu_levels()[:1] if target is None else [target] if isinstance(target, str) else list(target)
-    )
-    unknown = [name for name in named if name not in TARGETS]
+def _targets(
+    target: str | Sequence[str] | None, exports: Mapping[str, Exported], contracts: Mapping[str, Contract]
+) -> tuple[str, ...]:
+    """The levels or architectures that are meant, the best first. ExportError FXS509 for unknown ones, or such as not
+    every entry point runs on; FXS512 for training on a GPU."""
+    on_gpu = {name for name, contract in contracts.items() if contract.is_on_gpu}
+    trained = on_gpu & {name for name, exported in exports.items() if exported.training}
+    if trained:
+        raise ExportError(
+            "FXS512",
+            f"{min(trained)} trains on a GPU, for which artifacts have no backward",
+            action="export it with training=False, or a model on the CPU",
+        )
+    known, own = (GPU_TARGETS, gpu_targets) if on_gpu else (CPU_TARGETS, _native.cpu_levels)
+    named = own()[:1] if target is None else [target] if isinstance(target, str) else list(target)
+    unknown = [name for name in named if name not in known]
     if unknown or not named:
         raise ExportError(
             "FXS509",
-            f"unknown target {', '.join(unknown) or 'of this processor'}",
-            action=f"use one of {', '.join(TARGETS)}",
+            f"unknown target {', '.join(unknown) or 'of this machine'} of a model on a {'GPU' if on_gpu else 'CPU'}",
+            action=f"use one of {', '.join(known)}",
         )
-    return tuple(name for name in TARGETS if name in named)
+    if on_gpu and on_gpu != contracts.keys():
+        apart = min(contracts.keys() - on_gpu)
+        raise ExportError(
+            "FXS509",
+            f"entry point {min(on_gpu)} is on a GPU and {apart} is not",
+            action="write a file for each",
+        )
+    return tuple(name for name in known if name in named)
 
 
 def _native_object(
@@ -100,7 +122,11 @@ def _native_object(
 ) -> NativeObject:
     codegen = CodegenOptions(cache_dir=options.cache_dir, cache=options.cache, compiler=options.compiler)
     store = ArtifactStore(options.cache_dir) if options.cache and options.cache_dir is not None else None
-    return compile_for_levels(graph, targets, codegen, store=store, layouts=layouts)
+    if not is_for_gpu(targets):
+        return compile_for_levels(graph, targets, codegen, store=store, layouts=layouts)
+    from inductor_codegen.native.gpu_ahead_of_time import compile_for_gpus  # which needs Triton
+
+    return compile_for_gpus(graph, targets, codegen, store=store, layouts=layouts)
 
 
 def _added(contents: dict[str, bytes], native: NativeObject, name: str) -> dict[str, str]:

@@ -21,7 +21,7 @@ from fxstack.artifacts.errors import ExportError
 from fxstack.artifacts.exporting import Exported
 from fxstack.artifacts.relied_on import is_of_argument
 from fxstack_artifact.program.sizes import ADD, FLOORDIV, MAX, MIN, MOD, MUL, NUMBER, SYMBOL
-from inductor_codegen.runtime import GraphRecord, scalar_type
+from inductor_codegen.runtime import GraphRecord, device_numbers, scalar_type
 
 _FUNCTIONS = {"floordiv": FLOORDIV, "mod": MOD, "min": MIN, "max": MAX}
 _RELATIONS = {"==": 0, "!=": 1, "<": 2, "<=": 3}
@@ -41,6 +41,17 @@ class Contract:
     relations: list[tuple[str, IntLike, IntLike]] = field(default_factory=list)
     inputs: list[tuple[int, int]] = field(default_factory=list)
     constants: list[torch.Tensor] = field(default_factory=list)
+
+    @property
+    def is_on_gpu(self) -> bool:
+        """Whether an input of the graph is on a GPU."""
+        numbers = {number for of, number in self.inputs if of == _LEAF}
+        specs = (spec for number, spec in enumerate(self.leaves) if number in numbers)
+        devices = [
+            *(spec.device for spec in specs if spec is not None),
+            *(one.device for one in self.constants),
+        ]
+        return any(device.type == "cuda" for device in devices)
 
     def expression(self, value: IntLike) -> list[int]:
         """An integer in postfix. ExportError FXS505 for a symbol that no size of an argument gives."""
@@ -91,7 +102,7 @@ class Contract:
         return [*words, len(self.constants)]
 
     def tensor(self, spec: TensorSpec) -> list[int]:
-        words = [_TENSOR, scalar_type(spec.dtype), 0, spec.rank]
+        words = [_TENSOR, scalar_type(spec.dtype), device_numbers(spec.device)[0], spec.rank]
         for value in (*spec.sizes, *spec.strides):
             words += self._counted(value)
         return words

@@ -87,7 +87,9 @@ def export(
     mark(arguments, varying)
     recording = _Recording(chosen)
     optimizer = dynamo_capture.optimize(recording, dynamic=False, operators=LIBRARY)
-    with torch.set_grad_enabled(training), torch.random.fork_rng(devices=[]):
+    on_gpus = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
+    gpus = range(torch.cuda.device_count()) if on_gpus else ()
+    with torch.set_grad_enabled(training), torch.random.fork_rng(devices=gpus):
         result = optimizer(reading_numbers(plain, arguments))(*arguments.args, **arguments.kwargs)
     replacement = _only(plain, optimizer.report, recording)
     _check_effects(replacement.effects)

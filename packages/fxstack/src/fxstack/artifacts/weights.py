@@ -52,6 +52,7 @@ class Weights:
                 "sizes": list(tensor.shape),
                 "strides": list(tensor.stride()),
                 "role": role,
+                **({} if tensor.device.type == "cpu" else {"device": str(tensor.device)}),
                 **({"aliases": aliases} if aliases else {}),
                 **({"requires_grad": True} if self._trained and tensor.requires_grad else {}),
             }
@@ -107,19 +108,20 @@ def check_written(written: Sequence[torch.Tensor], constants: Sequence[torch.Ten
 
 
 def _in_memory_order(tensor: torch.Tensor, name: str) -> torch.Tensor:
-    """What is stored: the tensor itself if it is contiguous, else its elements in the order of memory."""
+    """What is stored, on the CPU: the tensor itself if it is contiguous, else its elements in the order of memory."""
     if type(tensor) not in (torch.Tensor, nn.Parameter) or tensor.layout is not torch.strided:
         raise ExportError("FXS505", f"{name} is a {type(tensor).__name__} of layout {tensor.layout}")
-    if tensor.device.type != "cpu" or tensor.is_conj() or tensor.is_neg():
+    if tensor.device.type not in ("cpu", "cuda") or tensor.is_conj() or tensor.is_neg():
         raise ExportError(
-            "FXS505", f"{name} is on {tensor.device}, or a lazy conjugate; artifacts are for the CPU"
+            "FXS505",
+            f"{name} is on {tensor.device}, or a lazy conjugate; artifacts are for the CPU and for CUDA",
         )
     plain = tensor.detach()
     if plain.is_contiguous():
-        return plain
+        return plain.cpu()
     extent = (
         0
         if 0 in plain.shape
         else 1 + sum((n - 1) * s for n, s in zip(plain.shape, plain.stride(), strict=True))
     )
-    return plain.as_strided((extent,), (1,)).clone()
+    return plain.as_strided((extent,), (1,)).clone().cpu()

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from fx_interface.errors import StackError
-from fxstack.artifacts.compiling import TARGETS, aot_compile
+from fxstack.artifacts.compiling import CPU_TARGETS, GPU_TARGETS, aot_compile
 from fxstack.cli.output import OutputFile, as_json, say_json
 from fxstack.cli.programs import made_program, running
 from fxstack_artifact import ArtifactError, make_key
@@ -33,7 +33,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     "--target",
     "targets",
     multiple=True,
-    type=click.Choice(TARGETS),
+    type=click.Choice((*CPU_TARGETS, *GPU_TARGETS)),
     help="may be repeated; this processor if not given",
 )
 @click.option("--training", is_flag=True, help="with the backward, for what requires grad")

@@ -94,6 +94,15 @@ class KernelRecord:
         length = 1 << points if self.reduces else None
         return choose(1 << rows, length, along_rows=self.along_rows, splits=bool(self.cells))
 
+    def functions(self, rows: int, points: int) -> tuple[int, int, tuple[tuple[KernelRecord, Launch], ...]]:
+        """What is compiled for such a launch: the number of parts of a split kernel (0: tiles), the points of one
+        block, and its one or two functions."""
+        launch = self.launch(rows, points)
+        if self.tiled or launch.parts == 1:
+            return (0 if self.tiled else 1), launch.points, ((self, launch),)
+        one, other = self.split(PARTS), self.split(JOINED)
+        return launch.parts, launch.points, ((one, launch), (other, joining(1 << rows, launch.parts)))
+
     def split(self, suffix: str) -> KernelRecord:
         """The record of one of the two functions of a split kernel, whose last parameter is a size."""
         return replace(self, name=self.name + suffix, types=(*self.types, *self.cells, "i64"))
@@ -127,15 +136,11 @@ class KernelLoader:
         number of parts, points of one block, and the same four of the function that joins them; of tiles 0 and the
         points of one.
         """
-        record = self._kernels[number]
-        launch = record.launch(rows, points)
-        if record.tiled:
-            return (*self._loaded(record, launch, traits), 0, launch.points)
-        if launch.parts == 1:
-            return self._loaded(record, launch, traits)
-        one = self._loaded(record.split(PARTS), launch, traits)
-        other = self._loaded(record.split(JOINED), joining(1 << rows, launch.parts), traits)
-        return (*one, launch.parts, launch.points, *other)
+        parts, points_of_block, functions = self._kernels[number].functions(rows, points)
+        first, *others = (self._loaded(record, launch, traits) for record, launch in functions)
+        if parts == 1:
+            return first
+        return (*first, parts, points_of_block, *(word for other in others for word in other))
 
     def _loaded(self, record: KernelRecord, launch: Launch, traits: int) -> tuple[int, int, int, int]:
         made = compile_kernel(getattr(self._module, record.name), record, launch, traits, None)

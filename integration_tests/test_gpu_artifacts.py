@@ -1,0 +1,209 @@
+"""Artifacts on a CUDA device: written here, run where there is neither Triton nor a compiler nor the stack."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional
+
+import fxstack
+from benchmarks.models import WORKLOADS
+from fxstack_artifact import ArtifactError, ContractError
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device"),
+]
+
+
+@pytest.fixture(autouse=True)
+def _full_precision() -> Iterator[None]:
+    pytest.importorskip("triton")
+    before = torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+    yield
+    torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32 = before
+
+
+class Mixed(nn.Module):
+    """Pointwise, reductions of every kind, a library call, a transposed operand and a buffer that is written."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(64, 96)
+        self.register_buffer("calls", torch.zeros(96))
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        y = functional.gelu(self.linear(x))
+        self.calls.add_(y.sum(0))
+        return functional.softmax(y, -1) + y.amax(1, keepdim=True), (y.T.contiguous() * 2).sum()
+
+
+def mixed() -> tuple[Mixed, torch.Tensor]:
+    torch.manual_seed(0)
+    return Mixed().cuda().eval(), torch.randn(33, 64, device="cuda")
+
+
+def written(tmp_path: Path, **arguments: Any) -> tuple[Mixed, torch.Tensor, Path]:
+    model, x = mixed()
+    return model, x, fxstack.aot_compile(model, (x,), path=tmp_path / "m.fxa", **arguments)
+
+
+def test_results_are_those_of_the_process(tmp_path: Path) -> None:
+    model, x, path = written(tmp_path)
+    loaded, compiled = fxstack.load(path), fxstack.compile(model)
+    major, minor = torch.cuda.get_device_capability(0)
+    assert loaded.target == f"sm_{major}{minor}"
+    assert {tensor.device for tensor in loaded.state_dict().values()} == {x.device}
+    with torch.no_grad():
+        for _ in range(3):
+            for got, want in zip(loaded(x), compiled(x), strict=True):
+                assert torch.equal(got, want)
+        assert torch.equal(loaded.get_buffer("calls"), model.calls)
+        eager = mixed()[0]
+        for got, want in zip(fxstack.load(path)(x), eager(x), strict=True):
+            torch.testing.assert_close(got, want, rtol=1e-4, atol=1e-5)
+
+
+ALONE = """
+import os, sys
+for name in ("triton", "fxstack", "inductor_codegen", "dynamo_capture", "aot_autograd", "fx_interface"):
+    sys.modules[name] = None
+os.environ["PATH"] = os.environ["CXX"] = ""
+import torch
+import fxstack_artifact
+torch.backends.cuda.matmul.allow_tf32 = False
+loaded = fxstack_artifact.load(sys.argv[1])
+with torch.no_grad():
+    torch.save(loaded(torch.load(sys.argv[2])), sys.argv[3])
+assert not [name for name in sys.modules if name.startswith(("torch._dynamo.", "torch._inductor."))]
+"""
+
+
+def test_no_compiler_is_needed(tmp_path: Path) -> None:
+    _, x, path = written(tmp_path)
+    torch.save(x, tmp_path / "x")
+    subprocess.run([sys.executable, "-c", ALONE, path, tmp_path / "x", tmp_path / "y"], check=True)
+    with torch.no_grad():
+        for got, want in zip(torch.load(tmp_path / "y"), fxstack.load(path)(x), strict=True):
+            assert torch.equal(got, want)
+
+
+@pytest.mark.parametrize("name", ["bert", "gpt2", "mlp", "resnet"])
+def test_models(name: str, tmp_path: Path) -> None:
+    model, inputs = WORKLOADS[name].build(training=False)
+    model = model.cuda()
+    moved = {key: value.cuda() if isinstance(value, torch.Tensor) else value for key, value in inputs.items()}
+    path = fxstack.aot_compile(model, (), moved, path=tmp_path / "m.fxa")
+    with torch.no_grad():
+        got, want = fxstack.load(path)(**moved), model(**moved)
+    flat = [(a, b) for a, b in zip(tensors(got), tensors(want), strict=True) if a.is_floating_point()]
+    assert flat
+    for a, b in flat:
+        torch.testing.assert_close(a, b, rtol=1e-3, atol=1e-4)
+
+
+def tensors(value: Any) -> list[torch.Tensor]:
+    if isinstance(value, torch.Tensor):
+        return [value]
+    items = value.values() if hasattr(value, "values") else value if isinstance(value, (list, tuple)) else ()
+    return [tensor for item in items for tensor in tensors(item)]
+
+
+def test_memory_that_begins_anywhere(tmp_path: Path) -> None:
+    _, x, path = written(tmp_path)
+    memory = torch.empty(1 + x.numel(), device="cuda")
+    odd = memory[1:].view_as(x).copy_(x)
+    with torch.no_grad():
+        for got, want in zip(fxstack.load(path)(odd), fxstack.load(path)(x), strict=True):
+            torch.testing.assert_close(got, want)
+
+
+@pytest.mark.parametrize("shape", [(7, 100_000), (3, 1 << 20), (5000, 3), (1, 1)])
+def test_sizes(shape: tuple[int, int], tmp_path: Path) -> None:
+    """Rows that are held, split, side by side, and one number."""
+
+    def function(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        return x.sum(), x.sum(0), functional.log_softmax(x, -1), x.T.contiguous()
+
+    x = torch.randn(shape, device="cuda")
+    loaded = fxstack.load(fxstack.aot_compile(function, (x,), path=tmp_path / "m.fxa"))
+    for got, want in zip(loaded(x), fxstack.compile(function)(x), strict=True):
+        assert torch.equal(got, want)
+
+
+def test_streams_and_threads(tmp_path: Path) -> None:
+    """The current stream of the calling thread, and several threads at once."""
+
+    def function(x: torch.Tensor) -> torch.Tensor:
+        return functional.softmax(x * 2, -1) @ x.T
+
+    x = torch.randn(512, 512, device="cuda")
+    loaded = fxstack.load(fxstack.aot_compile(function, (x,), path=tmp_path / "m.fxa"))
+    want, found = loaded(x), []
+
+    def run() -> None:
+        stream = torch.cuda.Stream()
+        stream.wait_stream(torch.cuda.default_stream())
+        with torch.cuda.stream(stream):
+            for _ in range(20):
+                made = loaded(x)
+        stream.synchronize()
+        found.append(made)
+
+    threads = [threading.Thread(target=run) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 4
+    assert all(torch.equal(made, want) for made in found)
+
+
+def test_autocast_and_gradients_of_the_caller(tmp_path: Path) -> None:
+    _, x, path = written(tmp_path)
+    want = fxstack.load(path)(x)
+    with torch.autocast("cuda", dtype=torch.bfloat16):
+        got = fxstack.load(path)(x)
+    assert not got[0].requires_grad
+    assert all(torch.equal(a, b) for a, b in zip(got, want, strict=True))
+
+
+def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
+    _, x, path = written(tmp_path)
+    loaded = fxstack.load(path)
+    with pytest.raises(ContractError, match=r"FXA304.*GPU 0"):
+        loaded(x.cpu())
+    with pytest.raises(ContractError, match="FXA305"):
+        loaded(x[:5])
+    with pytest.raises(ArtifactError, match="FXA201"):
+        fxstack.load(path, weights={"linear.weight": torch.zeros(96, 64)})
+    with pytest.raises(fxstack.ExportError, match="FXS512"):
+        fxstack.aot_compile(mixed()[0].train(), (x,), path=tmp_path / "t.fxa", training=True)
+
+
+def test_sizes_that_vary_are_refused(tmp_path: Path) -> None:
+    model, x = mixed()
+    with pytest.raises(Exception, match="IND109"):
+        fxstack.aot_compile(model, (x,), path=tmp_path / "m.fxa", dynamic_shapes={"x": {0: "batch"}})
+
+
+def test_several_architectures(tmp_path: Path) -> None:
+    """The file has both; the one that runs here is chosen, and one for another GPU alone is refused."""
+    major, minor = torch.cuda.get_device_capability(0)
+    own, other = f"sm_{major}{minor}", "sm_80" if major >= 9 else "sm_90"
+    if own not in ("sm_80", "sm_86", "sm_89", "sm_90"):
+        pytest.skip(f"no artifacts are made for {own}")
+    _, x, path = written(tmp_path, target=("sm_80", "sm_90") if own in ("sm_80", "sm_90") else own)
+    assert fxstack.load(path).target == own
+    path = fxstack.aot_compile(mixed()[0], (x,), path=tmp_path / "other.fxa", target=other)
+    with pytest.raises(ArtifactError, match=f"FXA105.*{other}"):
+        fxstack.load(path)
