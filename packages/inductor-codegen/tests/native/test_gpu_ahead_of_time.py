@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -82,6 +83,102 @@ def test_kernels_are_inside(libraries: dict[str, bytes], arch: str, tmp_path: Pa
         assert f"{image.name.decode()}".startswith("k")
         flags = int.from_bytes(head[48:52], "little")  # the architecture is in an ELF file's flags
         assert int(arch.removeprefix("sm_")) in (flags & 0xFF, flags >> 8 & 0xFF), hex(flags)
+
+
+def test_a_split_reduction_and_tiles(tmp_path: Path) -> None:
+    """A kernel of two functions, and one that lies across: as the process's loader would have them."""
+    graph = GpuGraph()
+    x = graph.input(torch.randn(3, 1 << 18))
+    y, z = graph.input(torch.randn(80, 64), "y"), graph.input(torch.randn(64, 80).t(), "z")
+    module = graph.build(graph.call(p.sum, graph.call(p.exp, x), [1]), graph.call(p.add, y, z))
+    native = compile_for_gpus(module, ("sm_90",), CodegenOptions(cache_dir=tmp_path))
+    _, table = table_of(native.libraries["sm_90"], tmp_path)
+    found = {}
+    for one in (table.variants[i] for i in range(table.variant_count)):
+        names = [table.images[i].name.decode().split("_")[2:] for i in (one.image, one.join)]
+        found[one.rows, one.points, one.traits] = (
+            one.parts,
+            one.block_points,
+            one.block,
+            one.join_block,
+            names,
+        )
+    split, tiles = (128, 2048, 1, 4, [["parts"], ["joined"]]), (0, 64, 64, 64, [[], []])
+    assert found == {(2, 18, 3): split, (2, 18, 2): split, (7, 6, 3): tiles, (7, 6, 2): tiles}
+
+
+class Kernel(ctypes.Structure):
+    _fields_ = tuple((name, ctypes.c_int32) for name in ("number", "pointers", "sizes", "floats", "cells"))
+
+
+def launches_of(library: ctypes.CDLL, inputs: int, outputs: int) -> list[tuple[int, int, int, int]]:
+    """What an entry launches, with functions that do nothing in the place of torch's and the host's: number, bits of
+    rows and points, and whether sizes are multiples of 16."""
+    found = []
+    memory = ctypes.create_string_buffer(64)
+    word = ctypes.c_void_p
+
+    def launch(_: int, kernel: Any, __: int, rows: int, points: int, arguments: Any) -> int:
+        of = kernel.contents
+        sizes = [
+            ctypes.cast(arguments[of.pointers + i], ctypes.POINTER(ctypes.c_int64))[0]
+            for i in range(of.sizes)
+        ]
+        is_aligned = 2 if all(size % 16 == 0 for size in sizes) else 0
+        found.append((of.number, (rows - 1).bit_length(), (points - 1).bit_length(), is_aligned))
+        return 0
+
+    def give(*arguments: Any) -> int:
+        ctypes.cast(arguments[-1], ctypes.POINTER(word))[0] = ctypes.addressof(memory)
+        return 0
+
+    numbers = ctypes.c_int64
+    three = (word, word, ctypes.c_int32, ctypes.c_int32, ctypes.c_int32, word)
+    functions: dict[str, Any] = {
+        "fx_gpu_launch": ctypes.CFUNCTYPE(
+            ctypes.c_int32, word, ctypes.POINTER(Kernel), word, numbers, numbers, ctypes.POINTER(word)
+        )(launch),
+        "aoti_torch_empty_strided": ctypes.CFUNCTYPE(ctypes.c_int32, numbers, *three)(give),
+        "aoti_torch_get_data_ptr": ctypes.CFUNCTYPE(ctypes.c_int32, word, word)(give),
+        "aoti_torch_new_tensor_handle": ctypes.CFUNCTYPE(ctypes.c_int32, word, word)(give),
+        "aoti_torch__reinterpret_tensor": ctypes.CFUNCTYPE(
+            ctypes.c_int32, word, numbers, word, word, numbers, word
+        )(give),
+    }
+    nothing = ctypes.CFUNCTYPE(ctypes.c_int32)(lambda: 0)
+
+    @ctypes.CFUNCTYPE(word, ctypes.c_char_p)
+    def find(name: bytes) -> int | None:
+        text = name.decode()
+        if "watch" in text:
+            return None
+        return ctypes.cast(functions.get(text, nothing), word).value
+
+    missing = ctypes.c_char_p()
+    assert library.fx_bind(find, ctypes.byref(missing)) == 0
+    given = (word * (2 * inputs))(*[ctypes.addressof(memory)] * inputs)
+    assert library.fx_entry(None, given, None, (word * outputs)(), None) == 0
+    return found
+
+
+@pytest.mark.parametrize("rows", [1, 33, 5000])
+def test_every_launch_has_a_variant(rows: int, tmp_path: Path) -> None:
+    """What the entry asks for when it runs is what was compiled."""
+    graph = GpuGraph()
+    x, y = graph.input(torch.randn(rows, 96)), graph.input(torch.randn(96, rows).t(), "y")
+    joined = graph.call(p.add, x, y)
+    total = graph.call(p.broadcast_in_dim, graph.call(p.sum, joined, [1]), [rows, 96], [0])
+    module = graph.build(graph.call(p.div, joined, total), graph.call(p.sum, graph.call(p.exp, x), [0]))
+    native = compile_for_gpus(module, ("sm_80",), CodegenOptions(cache_dir=tmp_path))
+    library, table = table_of(native.libraries["sm_80"], tmp_path)
+    variants = [table.variants[i] for i in range(table.variant_count)]
+    launched = launches_of(library, 2, 2)
+    assert len(launched) >= 2
+    for number, row_bits, point_bits, sizes in launched:
+        fitting = [
+            v.traits for v in variants if (v.number, v.rows, v.points) == (number, row_bits, point_bits)
+        ]
+        assert fitting == [sizes | 1, sizes]
 
 
 def test_sizes_must_be_fixed(tmp_path: Path) -> None:
