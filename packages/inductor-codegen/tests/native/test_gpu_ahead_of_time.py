@@ -1,9 +1,16 @@
-"""A GPU's graph as a native object with its kernels inside, made on a machine without a GPU."""
+"""A GPU's graph as a native object with its kernels inside, made on a machine without a GPU.
+
+Kernels are compiled in processes of their own: other tests of this one run them in Triton's interpreter.
+"""
 
 from __future__ import annotations
 
 import ctypes
+import functools
+import os
 import subprocess
+import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +20,10 @@ from torch.fx import GraphModule
 
 from fx_interface import UnsupportedProgramError
 from fx_interface.dialects import prims as p
+from inductor_codegen.native.gpu_ahead_of_time import compile_for_gpus
 from inductor_codegen.native.kernel_images import literal
 from inductor_codegen.options import CodegenOptions
 from inductor_codegen.testing import ExampleGraph, GpuGraph
-
-pytest.importorskip("triton")
-from inductor_codegen.native.gpu_ahead_of_time import compile_for_gpus
 
 
 class Image(ctypes.Structure):
@@ -55,23 +60,60 @@ def softmax(graph: ExampleGraph, columns: object = 32) -> GraphModule:
     return made
 
 
+def split_and_tiles() -> GraphModule:
+    graph = GpuGraph()
+    x = graph.input(torch.randn(3, 1 << 18))
+    y, z = graph.input(torch.randn(80, 64), "y"), graph.input(torch.randn(64, 80).t(), "z")
+    made: GraphModule = graph.build(graph.call(p.sum, graph.call(p.exp, x), [1]), graph.call(p.add, y, z))
+    return made
+
+
+def several(rows: int) -> GraphModule:
+    graph = GpuGraph()
+    x, y = graph.input(torch.randn(rows, 96)), graph.input(torch.randn(96, rows).t(), "y")
+    joined = graph.call(p.add, x, y)
+    total = graph.call(p.broadcast_in_dim, graph.call(p.sum, joined, [1]), [rows, 96], [0])
+    made: GraphModule = graph.build(
+        graph.call(p.div, joined, total), graph.call(p.sum, graph.call(p.exp, x), [0])
+    )
+    return made
+
+
+GRAPHS: dict[str, Callable[[], GraphModule]] = {
+    "softmax": lambda: softmax(GpuGraph()),
+    "split and tiles": split_and_tiles,
+    **{str(rows): functools.partial(several, rows) for rows in (1, 33, 5000)},
+}
+ARCHITECTURES = ("sm_80", "sm_90")
+
+
 @pytest.fixture(scope="module")
-def libraries(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
-    options = CodegenOptions(cache_dir=tmp_path_factory.mktemp("cache"))
-    native = compile_for_gpus(softmax(GpuGraph()), ("sm_80", "sm_90"), options)
-    assert (native.record.input_kinds, native.record.output_kinds, native.record.gpu) == ("t", "t", 0)
-    return dict(native.libraries)
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the native objects of all graphs, as ``<graph>.<architecture>.so``."""
+    pytest.importorskip("triton")
+    folder = tmp_path_factory.mktemp("compiled")
+    environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
+    subprocess.run([sys.executable, __file__, folder], env=environment, check=True)
+    return folder
 
 
-def table_of(library: bytes, folder: Path) -> tuple[ctypes.CDLL, Table]:
-    (folder / "graph.so").write_bytes(library)
-    loaded = ctypes.CDLL(str(folder / "graph.so"))
+def compile_all(folder: Path) -> None:
+    """What that process does."""
+    for name, build in GRAPHS.items():
+        native = compile_for_gpus(build(), ARCHITECTURES, CodegenOptions(cache_dir=folder / "cache"))
+        assert (set(native.record.input_kinds), native.record.gpu) == ({"t"}, 0)
+        for arch, library in native.libraries.items():
+            (folder / f"{name}.{arch}.so").write_bytes(library)
+
+
+def table_of(file: Path) -> tuple[ctypes.CDLL, Table]:
+    loaded = ctypes.CDLL(str(file))
     return loaded, Table.in_dll(loaded, "fx_gpu_variants")
 
 
-@pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
-def test_kernels_are_inside(libraries: dict[str, bytes], arch: str, tmp_path: Path) -> None:
-    _, table = table_of(libraries[arch], tmp_path)
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+def test_kernels_are_inside(compiled: Path, arch: str) -> None:
+    _, table = table_of(compiled / f"softmax.{arch}.so")
     variants = [table.variants[i] for i in range(table.variant_count)]
     images = [table.images[i] for i in range(table.image_count)]
     assert [(v.number, v.rows, v.points, v.traits) for v in variants] == [(0, 3, 5, 3), (0, 3, 5, 2)]
@@ -85,14 +127,9 @@ def test_kernels_are_inside(libraries: dict[str, bytes], arch: str, tmp_path: Pa
         assert int(arch.removeprefix("sm_")) in (flags & 0xFF, flags >> 8 & 0xFF), hex(flags)
 
 
-def test_a_split_reduction_and_tiles(tmp_path: Path) -> None:
+def test_a_split_reduction_and_tiles(compiled: Path) -> None:
     """A kernel of two functions, and one that lies across: as the process's loader would have them."""
-    graph = GpuGraph()
-    x = graph.input(torch.randn(3, 1 << 18))
-    y, z = graph.input(torch.randn(80, 64), "y"), graph.input(torch.randn(64, 80).t(), "z")
-    module = graph.build(graph.call(p.sum, graph.call(p.exp, x), [1]), graph.call(p.add, y, z))
-    native = compile_for_gpus(module, ("sm_90",), CodegenOptions(cache_dir=tmp_path))
-    _, table = table_of(native.libraries["sm_90"], tmp_path)
+    _, table = table_of(compiled / "split and tiles.sm_90.so")
     found = {}
     for one in (table.variants[i] for i in range(table.variant_count)):
         names = [table.images[i].name.decode().split("_")[2:] for i in (one.image, one.join)]
@@ -162,15 +199,9 @@ def launches_of(library: ctypes.CDLL, inputs: int, outputs: int) -> list[tuple[i
 
 
 @pytest.mark.parametrize("rows", [1, 33, 5000])
-def test_every_launch_has_a_variant(rows: int, tmp_path: Path) -> None:
+def test_every_launch_has_a_variant(rows: int, compiled: Path) -> None:
     """What the entry asks for when it runs is what was compiled."""
-    graph = GpuGraph()
-    x, y = graph.input(torch.randn(rows, 96)), graph.input(torch.randn(96, rows).t(), "y")
-    joined = graph.call(p.add, x, y)
-    total = graph.call(p.broadcast_in_dim, graph.call(p.sum, joined, [1]), [rows, 96], [0])
-    module = graph.build(graph.call(p.div, joined, total), graph.call(p.sum, graph.call(p.exp, x), [0]))
-    native = compile_for_gpus(module, ("sm_80",), CodegenOptions(cache_dir=tmp_path))
-    library, table = table_of(native.libraries["sm_80"], tmp_path)
+    library, table = table_of(compiled / f"{rows}.sm_80.so")
     variants = [table.variants[i] for i in range(table.variant_count)]
     launched = launches_of(library, 2, 2)
     assert len(launched) >= 2
@@ -181,10 +212,19 @@ def test_every_launch_has_a_variant(rows: int, tmp_path: Path) -> None:
         assert fitting == [sizes | 1, sizes]
 
 
-def test_sizes_must_be_fixed(tmp_path: Path) -> None:
+def test_sizes_must_be_fixed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("triton")
+    monkeypatch.delenv("TRITON_INTERPRET", raising=False)
     graph = GpuGraph()
     with pytest.raises(UnsupportedProgramError, match="IND109"):
         compile_for_gpus(softmax(graph, graph.symbol()), ("sm_90",), CodegenOptions(cache_dir=tmp_path))
+
+
+def test_an_interpreter_compiles_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("triton")
+    monkeypatch.setenv("TRITON_INTERPRET", "1")
+    with pytest.raises(UnsupportedProgramError, match="IND107"):
+        compile_for_gpus(softmax(GpuGraph()), ("sm_90",), CodegenOptions(cache_dir=tmp_path))
 
 
 def test_a_graph_on_the_cpu_is_refused(tmp_path: Path) -> None:
@@ -198,3 +238,7 @@ def test_literals_are_the_bytes(tmp_path: Path) -> None:
     subprocess.run(["c++", "-shared", "-fPIC", "a.cpp", "-o", "a.so"], cwd=tmp_path, check=True)
     made = (ctypes.c_char * len(content)).in_dll(ctypes.CDLL(str(tmp_path / "a.so")), "made")
     assert made.raw == content
+
+
+if __name__ == "__main__":
+    compile_all(Path(sys.argv[1]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import os
 import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -54,15 +55,23 @@ def compile_for_gpus(
     device = device_of(program)
     if device.type != "cuda" or device.index:
         raise unsupported("IND105", "kernels are compiled ahead of time for graphs on GPU 0", None)
+    _check_triton()
+    if store is None and not options.cache:
+        with temporary_store() as passing:
+            return _compile(program, device, architectures, passing, options)
+    return _compile(program, device, architectures, store or ArtifactStore(options.cache_dir), options)
+
+
+def _check_triton() -> None:
     try:
         check_triton()
     except ImportError as error:
         action = "pip install inductor-codegen[triton]"
         raise unsupported("IND107", f"Triton cannot be used: {error}", None, action) from error
-    if store is None and not options.cache:
-        with temporary_store() as passing:
-            return _compile(program, device, architectures, passing, options)
-    return _compile(program, device, architectures, store or ArtifactStore(options.cache_dir), options)
+    if os.environ.get("TRITON_INTERPRET") == "1":
+        raise unsupported(
+            "IND107", "Triton interprets kernels in this process", None, "unset TRITON_INTERPRET"
+        )
 
 
 def _compile(
