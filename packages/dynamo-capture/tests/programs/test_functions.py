@@ -485,3 +485,25 @@ def test_setting_an_attribute_of_the_function_itself(same):
         return f
 
     same.made(make, (X,), (X,))
+
+
+def test_a_wrapper_that_is_in_use_where_the_function_it_wraps_breaks(same):
+    """The wrapper refers to itself by a cell, and is needed again by the caller."""
+
+    def f(x):
+        def counted(function):
+            def wrapper(*args):
+                wrapper.calls += 1
+                return function(*args)
+
+            wrapper.calls = 0
+            return wrapper
+
+        @counted
+        def doubled(value):
+            print(end="")
+            return value * 2
+
+        return doubled(doubled(x)), doubled.calls
+
+    same(f, (torch.ones(3),), (torch.ones(4),))

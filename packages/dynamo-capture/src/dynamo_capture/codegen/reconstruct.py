@@ -180,6 +180,8 @@ class Reconstruction:
         self.emitter.store_fast(name)
 
     def _remember(self, value: Value) -> None:
+        if id(value) in self._temps:  # a cell that was made before its content
+            return
         name = self._temps[id(value)] = f".made{len(self._temps)}"
         self.emitter.copy()
         self.emitter.store_fast(name)
