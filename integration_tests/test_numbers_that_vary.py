@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy
 import pytest
 import torch
 from torch import Tensor, nn
@@ -145,3 +146,39 @@ def test_numbers_that_are_too_large_for_a_dtype(name: str, backend: str) -> None
             torch.testing.assert_close(found, expected, equal_nan=True)
         else:
             assert found == expected
+
+
+TABLE = torch.linspace(0.05, 1, 50)
+SIGMAS = numpy.linspace(0.05, 1, 50)
+
+
+def from_tables(x: Tensor, step: int) -> Tensor:
+    after = SIGMAS[step - 2] if step >= 5 else 1.0
+    return x * TABLE[step] + numpy.sqrt(1 - SIGMAS[step]) * x - after * x[:, step % 4, None]
+
+
+def into_a_cache(x: Tensor, step: int) -> Tensor:
+    cache = torch.zeros(50, 6, dtype=x.dtype)
+    cache[step] = x[0]
+    cache[[step - 1, 0], 1:] += x[:2, 1:]
+    return cache[step - 1 : step + 1] * 2
+
+
+def of_counts(x: Tensor, step: int) -> Tensor:
+    count = (x > 0).sum().item()
+    return x * (count / x.numel()) + 0.5 * count + x.sum().item() / (count + step)
+
+
+@pytest.mark.parametrize("program", [from_tables, into_a_cache, of_counts])
+@pytest.mark.parametrize("mode", [None, "strict"])
+def test_elements_by_a_step_and_quotients_of_counts(program: Callable[..., Tensor], mode: str | None) -> None:
+    fast = fxstack.compile(program, mode=mode)
+    torch.manual_seed(0)
+    for step in (40, 30, 48, 17, 9, 23):
+        x = torch.randn(4, 6)
+        torch.testing.assert_close(fast(x, step), program(x, step))
+        leaf, other = (x.clone().requires_grad_() for _ in range(2))
+        fast(leaf, step).sum().backward()
+        program(other, step).sum().backward()
+        torch.testing.assert_close(leaf.grad, other.grad)
+    assert _versions(fast) == 4  # a first one and one for all steps, with gradients and without
