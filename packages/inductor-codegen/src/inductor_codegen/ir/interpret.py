@@ -41,8 +41,10 @@ def interpret(
     """Run ``kernel`` on flat tensors by parameter name; whether every index from data was in range.
 
     AssertionError if the kernel breaks a rule of its grammar: a stored value from outside of a buffer, two
-    stores to one element.
+    stores to one element. NotImplementedError for kernels without passes.
     """
+    if not kernel.passes:
+        raise NotImplementedError(f"kernel {kernel.name} has no passes to interpret")
     return _Interpreter(kernel, buffers, dict(sizes or {}), dict(floats or {})).run()
 
 

@@ -8,6 +8,7 @@ from fx_interface.errors import InvalidGraphError
 from inductor_codegen.ir.index import LoopVar
 from inductor_codegen.ir.kernel import Accumulate, BufferParameter, Keep, Kernel, Statement, Store, Vector
 from inductor_codegen.ir.scalar import FloatValue, Kept, Load, Scalar, Total
+from inductor_codegen.ir.scatter import INDEX, SOURCE, TARGET, ScatterKernel
 from inductor_codegen.ir.traverse import indices_of, postorder, roots_of, statement_indices
 
 CODE = "IND120"
@@ -15,7 +16,11 @@ CODE = "IND120"
 
 def verify_kernel(kernel: Kernel) -> None:
     """InvalidGraphError IND120 with the first broken rule."""
-    _Verifier(kernel).run()
+    verifier = _Verifier(kernel)
+    if isinstance(kernel, ScatterKernel):
+        verifier.scatter(kernel)
+    else:
+        verifier.run()
 
 
 class _Verifier:
@@ -45,6 +50,16 @@ class _Verifier:
             self.statements(step.points, self.loops)
             self.define(step.points)
             self.statements(step.row, set(kernel.outer))
+
+    def scatter(self, kernel: ScatterKernel) -> None:
+        """A kernel that adds by index: its parameters, and a stride for each of its loops."""
+        form, loops = kernel.form, len(kernel.outer)
+        self.require(
+            list(self.buffers) == [SOURCE, INDEX, TARGET], "its buffers are not source, index and target"
+        )
+        strides = (form.source, form.index, form.target)
+        self.require(all(len(each) == loops for each in strides), "its strides are not those of its loops")
+        self.require(not kernel.passes and not kernel.inner, "it has passes")
 
     def define(self, statements: Iterable[Statement]) -> None:
         for statement in statements:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from inductor_codegen.codegen.cpp.attention.source import emit_attention
 from inductor_codegen.codegen.cpp.loops.lanes import LaneWriter
 from inductor_codegen.codegen.cpp.loops.rows import RowWriter
+from inductor_codegen.codegen.cpp.loops.scatter import emit_scatter
 from inductor_codegen.codegen.cpp.loops.slices import SliceWriter
 from inductor_codegen.codegen.cpp.loops.threads import Sharing, sharing_of
 from inductor_codegen.codegen.cpp.loops.transposed import TransposedWriter, transposed_loads
@@ -22,6 +23,7 @@ from inductor_codegen.ir.kernel import (
     SizeParameter,
     Vector,
 )
+from inductor_codegen.ir.scatter import ScatterKernel
 
 _HEAD = 'extern "C" int32_t {}(const int64_t* given, int64_t share, int64_t shares) {{'
 
@@ -30,6 +32,8 @@ def emit_kernel(kernel: Kernel) -> str:
     """The C++ function of one kernel; ``with_preamble`` makes a file of it."""
     if isinstance(kernel, AttentionKernel):
         return emit_attention(kernel, _HEAD.format(kernel.name), _parameters(kernel))
+    if isinstance(kernel, ScatterKernel):
+        return emit_scatter(kernel, _HEAD.format(kernel.name), _parameters(kernel))
     kernel = without_conversions(kernel)
     writer = _writer_of(kernel)
     lines = [

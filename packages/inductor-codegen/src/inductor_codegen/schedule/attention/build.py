@@ -11,7 +11,6 @@ import torch
 
 from fx_interface.attention.operators import ATTENTION
 from fx_interface.errors import UnsupportedProgramError
-from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.regions.attention import working_dtype
 from fx_interface.symbols import Expr, IntLike, ShapeEnv, floordiv, product, symbol
 from inductor_codegen.ir.attention.form import (
@@ -48,6 +47,7 @@ from inductor_codegen.schedule.attention.programs import (
     scalars_of,
 )
 from inductor_codegen.schedule.kernels.positions import place_in
+from inductor_codegen.schedule.programs.called import Called
 
 MOST_WIDTH = 256
 """Numbers of a query, and of a value, that a tile holds."""
@@ -59,15 +59,6 @@ _RESULTS = {
     Task.KEYS: ("grad_key", "grad_value"),
     Task.QUERIES: ("grad_query",),
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Called:
-    """A kernel, and what it is given: tensors and sizes in the order of its parameters."""
-
-    kernel: Kernel
-    buffers: tuple[Placed | Value, ...]
-    sizes: tuple[IntLike, ...]
 
 
 def attention_kernels(call: ExternalCall, lowered: Lowered, env: ShapeEnv) -> list[Called]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 
@@ -38,9 +38,11 @@ from inductor_codegen.lower.values import (
 from inductor_codegen.lower.views import Layout
 from inductor_codegen.schedule.fusion.groups import Group, Grouping
 from inductor_codegen.schedule.kernels.build import Launch, build_kernel
+from inductor_codegen.schedule.programs.called import Called
 from inductor_codegen.schedule.programs.kernel_reuse import GroupKey
 from inductor_codegen.schedule.programs.liveness import defines, in_place, last_uses, reads
 from inductor_codegen.schedule.programs.mutation import written_in_place
+from inductor_codegen.schedule.programs.scatters import is_idle, scatter_kernels
 
 
 def assemble(lowered: Lowered, grouping: Grouping, env: ShapeEnv) -> Program:
@@ -119,6 +121,8 @@ class _Assembler:
     def _call(self, call: ExternalCall) -> None:
         if call.op.namespace == "fx_interface" and self._attention(call):
             return
+        if call.op.namespace == "aten" and self._kernels(call, scatter_kernels(call, self.lowered, self.env)):
+            return
         args = tuple(self._argument(arg) for arg in call.args)
         kwargs = tuple((name, self._argument(arg)) for name, arg in call.kwargs)
         results = tuple(None if n is None else _buffer(self.lowered.values[n]) for n in call.results)
@@ -137,6 +141,12 @@ class _Assembler:
             made = attention_kernels(call, self.lowered, self.env)
         except UnsupportedProgramError as error:
             return refused(call, error)
+        return self._kernels(call, made)
+
+    def _kernels(self, call: ExternalCall, made: Sequence[Called]) -> bool:
+        """Kernels in place of a call, if there are any."""
+        if not made:
+            return False
         for value in (self.lowered.values[number] for number in call.results if number is not None):
             self.steps.append(Allocate(_buffer(value), Storage.SCRATCH))
         for one in made:
@@ -262,7 +272,8 @@ def _reuse(
                     made[target] = source
                     taken.add(source)
                     break
-    return [_taken_over(step, made) for step in steps]
+    taken_over = (_taken_over(step, made) for step in steps)
+    return [step for step in taken_over if not is_idle(step)]
 
 
 def _taken_over(step: Step, made: dict[str, str]) -> Step:

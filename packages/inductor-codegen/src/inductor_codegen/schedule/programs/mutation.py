@@ -16,6 +16,7 @@ from inductor_codegen.ir.attention.form import AttentionKernel
 from inductor_codegen.ir.kernel import Access, Kernel
 from inductor_codegen.ir.program import Allocate, Buffer, BufferRef, CallExtern, Output, RunKernel, Step, View
 from inductor_codegen.ir.scalar import Apply
+from inductor_codegen.ir.scatter import ScatterKernel
 from inductor_codegen.ir.traverse import postorder, roots_of
 from inductor_codegen.schedule.programs.liveness import in_place, last_uses
 
@@ -97,7 +98,7 @@ _CHECKING = frozenset(("wrap_index", "check_index", "floor_div", "trunc_div", "r
 
 
 def _checks_indices(kernel: Kernel) -> bool:
-    if isinstance(kernel, AttentionKernel):
+    if isinstance(kernel, AttentionKernel | ScatterKernel):
         return True
     statements = [
         statement for step in kernel.passes for part in (step.points, step.row) for statement in part

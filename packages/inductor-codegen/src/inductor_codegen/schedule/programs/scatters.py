@@ -1,0 +1,243 @@
+"""Kernels in the place of library calls that add by index: ``index_add``, ``scatter_add``, ``index_put`` that
+accumulates, and the gradient of an embedding.
+
+    result = index_add(base, 0, index, source)
+    ->  copy(base, result);  scatter(source, index, result)      no copy where the base is not used any more
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import torch
+
+from fx_interface.python_runtime.quick_dataclasses import dataclass
+from fx_interface.symbols import Expr, IntLike, ShapeEnv, product, symbol
+from inductor_codegen.ir.index import LoopVar, as_index
+from inductor_codegen.ir.kernel import (
+    Access,
+    BufferParameter,
+    Kernel,
+    Parameter,
+    Pass,
+    SizeParameter,
+    Store,
+    Vector,
+)
+from inductor_codegen.ir.program import RunKernel, Step
+from inductor_codegen.ir.scalar import ScalarBuilder
+from inductor_codegen.ir.scatter import INDEX, SOURCE, TARGET, ScatterForm, ScatterKernel
+from inductor_codegen.lower.layouts import is_dense, is_disjoint
+from inductor_codegen.lower.values import ExternalCall, Lowered, Placed, Value
+from inductor_codegen.lower.views import Layout, Sizes, is_one
+from inductor_codegen.schedule.programs.called import Called
+
+_DTYPES = (torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.int64, torch.int32)
+_INDICES = (torch.int64, torch.int32)
+_IN_FLOAT32 = ("aten.index_add.default", "aten.scatter_add.default")
+"""Operators whose kernels add 16-bit floats up in float32; the others round each sum, as kernels here do."""
+_COPY = "copy_"
+_SHORTEST = 8
+"""Elements of a row from which a kernel is faster than torch's."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Sum:
+    """What a call adds: ``index`` and ``source`` seen over the same sizes, along ``dim`` of the result, the loops
+    ``inside`` of which stand for that dimension. ``base``: what it is added to, None for zeros."""
+
+    base: Placed | None
+    index: Placed
+    source: Placed
+    seen: tuple[Sizes, Sizes, Sizes]
+    """The sizes of the loops, and the strides of index and source over them."""
+    dim: int
+    inside: int
+    wraps: bool
+    skipped: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _CalledScatter(Called):
+    kernel: ScatterKernel
+
+
+def scatter_kernels(call: ExternalCall, lowered: Lowered, env: ShapeEnv) -> list[Called]:
+    """The kernels that do what a call does; none where torch's own has to."""
+    read = _READERS.get(str(call.op))
+    number = call.results[0] if len(call.results) == 1 else None
+    if read is None or number is None:
+        return []
+    result = lowered.values[number]
+    if result.device.type != "cpu" or result.dtype not in _DTYPES or not result.sizes:
+        return []
+    if result.dtype.itemsize == 2 and str(call.op) in _IN_FLOAT32:
+        return []
+    declared = [argument.name for argument in call.op._schema.arguments]
+    given = dict(zip(declared, call.args, strict=False)) | dict(call.kwargs)
+    told = read(given, result)
+    if told is None or not is_disjoint(result.sizes, result.strides, env):
+        return []
+    source, index = (lowered.values[placed.source] for placed in (told.source, told.index))
+    if source.dtype != result.dtype or index.dtype not in _INDICES or source.device != index.device:
+        return []
+    made = _scatter(told, index.dtype, result)
+    if not _adds_rows(made.kernel):
+        return []
+    return [_zeros(result) if told.base is None else _copy(told.base, result), made]
+
+
+def _adds_rows(kernel: ScatterKernel) -> bool:
+    """Whether numbers that follow each other get the same row: torch's kernels add single ones as fast."""
+    last = kernel.outer[-1].extent if kernel.outer else 0
+    return kernel.form.depth < len(kernel.outer) and not (isinstance(last, int) and last < _SHORTEST)
+
+
+def is_idle(step: Step) -> bool:
+    """Whether it copies memory to where it is."""
+    return isinstance(step, RunKernel) and step.kernel.startswith(_COPY) and len(set(step.buffers)) == 1
+
+
+def _index_add(given: Mapping[str, Any], result: Value) -> _Sum | None:
+    index, source, alpha = given["index"], given["source"], given.get("alpha", 1)
+    rank = len(result.sizes)
+    if alpha != 1 or len(index.layout.sizes) != 1 or len(source.layout.sizes) != rank:
+        return None
+    dim = given["dim"] % rank
+    strides: list[IntLike] = [0] * rank
+    strides[dim] = index.layout.strides[0]
+    seen = source.layout.sizes, tuple(strides), source.layout.strides
+    return _Sum(given["self"], index, source, seen, dim, 1, wraps=False)
+
+
+def _scatter_add(given: Mapping[str, Any], result: Value) -> _Sum | None:
+    index, source = given["index"], given["src"]
+    rank = len(result.sizes)
+    if len(index.layout.sizes) != rank or len(source.layout.sizes) != rank:
+        return None
+    seen = index.layout.sizes, index.layout.strides, source.layout.strides
+    return _Sum(given["self"], index, source, seen, given["dim"] % rank, 1, wraps=False)
+
+
+def _index_put(given: Mapping[str, Any], result: Value) -> _Sum | None:
+    chosen = [(dim, index) for dim, index in enumerate(given["indices"]) if index is not None]
+    if not given.get("accumulate", False) or len(chosen) != 1:
+        return None
+    ((dim, index),) = chosen
+    before, after = result.sizes[:dim], result.sizes[dim + 1 :]
+    sizes = (*before, *index.layout.sizes, *after)
+    source = _broadcast(given["values"].layout, sizes)
+    strides = (*(0 for _ in before), *index.layout.strides, *(0 for _ in after))
+    if source is None:
+        return None
+    inside = len(index.layout.sizes)
+    return _Sum(given["self"], index, given["values"], (sizes, strides, source), dim, inside, wraps=True)
+
+
+def _embedding(given: Mapping[str, Any], result: Value) -> _Sum | None:
+    index, source = given["indices"], given["grad_output"]
+    padding = given["padding_idx"]
+    if given["scale_grad_by_freq"] or not isinstance(padding, int):
+        return None
+    seen = source.layout.sizes, (*index.layout.strides, 0), source.layout.strides
+    inside = len(index.layout.sizes)
+    return _Sum(None, index, source, seen, 0, inside, wraps=False, skipped=padding if padding >= 0 else None)
+
+
+_READERS: Mapping[str, Callable[[Mapping[str, Any], Value], _Sum | None]] = {
+    "aten.index_add.default": _index_add,
+    "aten.scatter_add.default": _scatter_add,
+    "aten.index_put.default": _index_put,
+    "aten._unsafe_index_put.default": _index_put,
+    "aten.embedding_dense_backward.default": _embedding,
+}
+
+
+def _broadcast(layout: Layout, sizes: Sizes) -> Sizes | None:
+    """The strides of a tensor over the sizes that it is broadcast to; None if it might not be."""
+    missing = len(sizes) - len(layout.sizes)
+    strides: list[IntLike] = [0] * max(missing, 0)
+    for own, stride, size in zip(layout.sizes, layout.strides, sizes[missing:], strict=False):
+        if own != size and not is_one(own):
+            return None
+        strides.append(0 if own != size else stride)
+    return tuple(strides) if missing >= 0 else None
+
+
+def _scatter(told: _Sum, index: torch.dtype, result: Value) -> _CalledScatter:
+    sizes, of_index, of_source = told.seen
+    of_target = (*result.strides[: told.dim], *(0,) * told.inside, *result.strides[told.dim + 1 :])
+    long = [place for place, size in enumerate(sizes) if not is_one(size)]
+    source, chosen, target = (
+        tuple(strides[place] for place in long) for strides in (of_source, of_index, of_target)
+    )
+    rows, step = result.sizes[told.dim], result.strides[told.dim]
+    loops = tuple(LoopVar(f"i{place}", sizes[place]) for place in long)
+    form = ScatterForm(result.dtype, index, source, chosen, target, rows, step, told.wraps, told.skipped)
+    names = _symbols((*(loop.extent for loop in loops), *source, *chosen, *target, rows, step))
+    parameters: tuple[Parameter, ...] = (
+        BufferParameter(SOURCE, result.dtype, Access.READ),
+        BufferParameter(INDEX, index, Access.READ),
+        BufferParameter(TARGET, result.dtype, Access.WRITE),
+        *map(SizeParameter, names),
+    )
+    name = _name("scatter_", (form, loops, parameters))
+    kernel = ScatterKernel(name, parameters, loops, (), Vector.INNER, (), ("sums by index",), form)
+    return _CalledScatter(kernel, (told.source, told.index, result), tuple(map(symbol, names)))
+
+
+def _copy(base: Placed, result: Value) -> Called:
+    """``result = base``."""
+    make = ScalarBuilder()
+    loops = _loops_over(result)
+    if base.layout.strides == result.strides and is_dense(result.sizes, result.strides):
+        what, loops = _COPY, (LoopVar("i0", product(result.sizes)),)
+        read = written = as_index(loops[0])
+    else:
+        what = "transposed_"
+        point = [as_index(loop) for loop in loops]
+        read = Layout(result.sizes, base.layout.strides, 0).address(point)
+        written = Layout(result.sizes, result.strides, 0).address(point)
+    store = Store(TARGET, written, make.load(SOURCE, read, result.dtype))
+    return _storing(what, store, loops, (base, result), (*base.layout.strides, *result.strides), result.dtype)
+
+
+def _zeros(result: Value) -> Called:
+    """``result = 0``."""
+    zero = ScalarBuilder().constant(0, result.dtype)
+    loops = _loops_over(result)
+    written = Layout(result.sizes, result.strides, 0).address([as_index(loop) for loop in loops])
+    return _storing("zeros_", Store(TARGET, written, zero), loops, (result,), result.strides, result.dtype)
+
+
+def _loops_over(value: Value) -> tuple[LoopVar, ...]:
+    return tuple(LoopVar(f"i{place}", size) for place, size in enumerate(value.sizes))
+
+
+def _storing(
+    what: str,
+    store: Store,
+    loops: tuple[LoopVar, ...],
+    given: tuple[Placed | Value, ...],
+    strides: Sizes,
+    dtype: torch.dtype,
+) -> Called:
+    accesses = [(SOURCE, Access.READ)] * (len(given) - 1) + [(TARGET, Access.WRITE)]
+    buffers = [BufferParameter(name, dtype, access) for name, access in accesses]
+    names = _symbols((*(loop.extent for loop in loops), *strides))
+    parameters: tuple[Parameter, ...] = (*buffers, *map(SizeParameter, names))
+    name = _name(what, (store.index, getattr(store.value, "index", None), loops, parameters))
+    passes = (Pass((store,), ()),)
+    kernel = Kernel(name, parameters, loops[:-1], loops[-1:], Vector.INNER, passes, (what.rstrip("_"),))
+    return Called(kernel, given, tuple(map(symbol, names)))
+
+
+def _symbols(values: Iterable[IntLike]) -> list[str]:
+    found = {atom.name for value in values if isinstance(value, Expr) for atom in value.symbols}
+    return sorted(found)
+
+
+def _name(what: str, parts: object) -> str:
+    return f"{what}{hashlib.sha256(repr(parts).encode()).hexdigest()[:16]}"
