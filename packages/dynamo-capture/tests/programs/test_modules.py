@@ -326,3 +326,17 @@ def test_convolutions_and_pooling(whole, seeded):
         )  # fmt: skip
 
     whole.made(seeded(make), (torch.randn(2, 1, 8, 8),), (torch.randn(2, 1, 8, 8),))
+
+
+def test_lazy_modules_made_where_they_are_called(same):
+    """Their last parameter is set in the graph that the call is in."""
+
+    def f(x):
+        torch.manual_seed(0)
+        linear = nn.LazyLinear(2)
+        made = linear(x), type(linear).__name__, linear.bias.shape
+        torch.manual_seed(1)
+        chain = nn.Sequential(nn.LazyConv1d(2, 1), nn.LazyBatchNorm1d())
+        return made, chain(x[None].transpose(1, 2)), [type(part).__name__ for part in chain]
+
+    same(f, (torch.ones(3, 2),), (torch.ones(4, 2),))

@@ -32,7 +32,7 @@ def initialize(tx: Context, owner: ObjectValue, args: list[Value], kwargs: dict[
     real: Any = owner.real
     is_torchs = module_of(owner.cls).startswith("torch.nn.modules.")
     follows = tx.output.draws if is_torchs else tx.effects or not tx.output.is_repeatable
-    if follows or owner.attrs:
+    if follows or owner.attrs or _has_changed(tx, real):
         raise GraphBreak(UNUSUAL_TENSOR, f"{owner.describe()} is initialized by a call that follows changes")
     if len(real._forward_pre_hooks) != 1 or modules._global_forward_pre_hooks:
         raise GraphBreak(UNUSUAL_TENSOR, f"{owner.describe()} is initialized by a call, and has other hooks")
@@ -43,6 +43,13 @@ def initialize(tx: Context, owner: ObjectValue, args: list[Value], kwargs: dict[
     except Exception as error:
         raise GraphBreak(UNUSUAL_TENSOR, f"{owner.describe()} is not initialized: {error}") from None
     raise CapturedAnew
+
+
+def _has_changed(tx: Context, module: Any) -> bool:
+    """Whether the program has changed what the module keeps: a parameter was set that is not there yet."""
+    held = instance_dict(module) or {}
+    spaces = (tx.wrapping.value_of(space) for space in (held, *held.values()) if isinstance(space, dict))
+    return any(space is not None and tx.effects.has_changed(space) for space in spaces)
 
 
 def _stand_in(tx: Context, value: Value) -> Any:
