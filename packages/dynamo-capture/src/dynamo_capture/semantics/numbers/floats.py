@@ -45,8 +45,9 @@ def of_tensor(tx: Context, owner: TensorValue) -> RuntimeFloat | None:
     return ComputedFloat(tx, formula, (), copied)
 
 
-def binary(tx: Context, symbol: str, lhs: Value, rhs: Value) -> Value | None:
-    """``lhs symbol rhs`` of two numbers, one of them an open float; None where the values must be known."""
+def binary(tx: Context, symbol: str, lhs: Value, rhs: Value, *, divides: bool = False) -> Value | None:
+    """``lhs symbol rhs`` of two numbers, one of them an open float; None where the values must be known. ``divides``:
+    the trace has made sure that ``rhs`` is not zero."""
     computed = tx.numbers.compute(symbol, [lhs, rhs])
     if computed is not None:
         return computed
@@ -54,12 +55,14 @@ def binary(tx: Context, symbol: str, lhs: Value, rhs: Value) -> Value | None:
     function = _ARITHMETIC.get(symbol)
     if function is None or not (_is_number(lhs) and _is_number(rhs)):
         return None
-    if symbol == "/" and not is_nonzero(rhs):
+    if symbol == "/" and not divides and not is_nonzero(rhs):
         return None
     formula = apply(symbol, _formula(lhs), _formula(rhs))
     if symbol == "**" and (formula is None or not _is_real_power(tx, lhs, rhs)):
         return None
-    arguments = [value.tensor() if isinstance(value, RuntimeFloat) else value for value in (lhs, rhs)]
+    arguments: list[Value] = [v.tensor() if isinstance(v, RuntimeFloat) else v for v in (lhs, rhs)]
+    if symbol == "/":  # torch multiplies a number by the reciprocal, which rounds twice
+        arguments[0] = _as_tensor(tx, lhs)
     tensor = one_tensor(tx.tensors.call_function(function, arguments, {}))
     return ComputedFloat(tx, formula, _operands(lhs, rhs), tensor)
 

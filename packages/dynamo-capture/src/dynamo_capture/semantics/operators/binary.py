@@ -61,6 +61,7 @@ def binary(tx: Context, symbol: str, lhs: Value, rhs: Value) -> Value:
     if lhs.is_open or rhs.is_open:
         plain = row.plain or symbol
         computed = floats.binary(tx, plain, lhs, rhs) or data_floats.of_integers(tx, plain, lhs, rhs)
+        computed = computed or data_floats.by_float(tx, plain, lhs, rhs)
         if computed is not None:
             return computed
     found = _PAIRS.answer(tx, row, lhs, rhs)

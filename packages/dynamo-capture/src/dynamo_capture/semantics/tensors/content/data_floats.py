@@ -7,10 +7,15 @@ hold, Python computes.
 
 from __future__ import annotations
 
+import operator
+
+import torch
+
 from dynamo_capture.semantics.numbers import floats
 from dynamo_capture.semantics.tensors.content import data_numbers
-from dynamo_capture.values import Value
+from dynamo_capture.values import Const, Value, one_tensor
 from dynamo_capture.values.base import Context
+from dynamo_capture.values.tensors.floating import RuntimeFloat
 from fx_interface.symbols import Relation
 
 
@@ -32,6 +37,21 @@ def of_integers(tx: Context, symbol: str, lhs: Value, rhs: Value) -> Value | Non
             _assume(tx, Relation("<=", expr, floats.EXACT_INTEGERS))
             _assume(tx, Relation("<=", -floats.EXACT_INTEGERS, expr))
     return floats.binary(tx, symbol, lhs, rhs)
+
+
+def by_float(tx: Context, symbol: str, lhs: Value, rhs: Value) -> Value | None:
+    """``lhs / rhs`` by a float out of tensors, which the graph states to be other than zero; None for others."""
+    if symbol != "/" or not isinstance(rhs, RuntimeFloat) or not rhs.is_open or rhs.formula is not None:
+        return None
+    if lhs.python_type() not in (int, float):
+        return None
+    zero = one_tensor(tx.tensors.call_function(operator.eq, [rhs.tensor(), Const(0)], {}))
+    flag = one_tensor(zero.call_method(tx, "to", [Const(torch.int64)], {}))
+    found = data_numbers.take_out(tx, flag)
+    if found is None:
+        return None
+    data_numbers.assume(tx, Relation("==", found.expr, 0))
+    return floats.binary(tx, symbol, lhs, rhs, divides=True)
 
 
 def _assume(tx: Context, relation: Relation) -> None:
