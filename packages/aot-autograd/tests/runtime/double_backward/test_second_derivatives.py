@@ -434,3 +434,28 @@ def test_a_program_that_turns_gradients_on_by_itself(compiled: Any) -> None:
         found.append((first, *second, *torch.autograd.grad(result.sum(), hidden)))
     for one, other in zip(*found, strict=True):
         torch.testing.assert_close(one, other)
+
+
+def test_a_second_derivative_of_an_input_that_is_gone_is_refused(compiled: Any) -> None:
+    """What was saved, the result of ``tanh``, has no history: it was lost without a word."""
+    x = torch.ones(3, requires_grad=True)
+    total = compiled(lambda h: h.tanh().sum())(x * 2)
+    (gradient,) = torch.autograd.grad(total, x, create_graph=True)
+    with pytest.raises(RuntimeError, match="AOT301"):
+        gradient.sum().backward()
+
+
+def test_a_second_derivative_with_respect_to_a_leaf_of_the_functions_own(compiled: Any) -> None:
+    def program(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        scale = torch.full((3,), 0.5, requires_grad=True)
+        return (x * scale).tanh().sum(), scale
+
+    def gradients(function: Any) -> list[Any]:
+        x = torch.arange(3.0, requires_grad=True)
+        total, scale = function(x)
+        (gradient,) = torch.autograd.grad(total, x, create_graph=True)
+        (gradient**2).sum().backward()
+        return [x.grad, scale.grad]
+
+    for wanted, found in zip(gradients(program), gradients(compiled(program)), strict=True):
+        torch.testing.assert_close(found, wanted)

@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from aot_autograd.plan import BackwardPlan, JointPlan
+from aot_autograd.plan import BackwardPlan, JointPlan, SavedOutput
 from aot_autograd.runtime.double_backward.second_derivatives import Repetition, Run, refuse
 from aot_autograd.runtime.double_backward.unseen import run_unseen
 from aot_autograd.runtime.gradients.between_results import possible
@@ -52,7 +52,7 @@ class Backward:
         "_positions",
         "_released",
         "_repetition",
-        "_sized",
+        "_saves_computed", "_sized",
         "_symbols",
         "_tangents",
         "collector",
@@ -81,6 +81,10 @@ class Backward:
         self._linked = bool(backward_plan.between or backward_plan.leaves)
         self._earlier = {i: arrives[i] for _, parts in backward_plan.between for i in parts if i in arrives}
         self._released = [arrives[index] for index in backward_plan.released]
+        self._saves_computed = any(
+            isinstance(source, SavedOutput) and (spec.dtype.is_floating_point or spec.dtype.is_complex)
+            for source, spec in zip(backward_plan.saved, backward_plan.saved_specs, strict=True)
+        )
         self._effects, self._nan_from_zeros = backward_plan.effects, backward_plan.nan_from_zeros
 
     def __call__(
@@ -191,7 +195,10 @@ class Backward:
             return self._again(ctx, saved, given, grads)
         with torch.no_grad():
             gradients = self._compiled(ctx, saved, dense(grads), False, False)
-        return refuse(gradients, [*saved, *ctx.remembered.alive(), *grads], given)
+        connected = [*saved, *ctx.remembered.alive(), *grads]
+        if self._saves_computed:  # of inputs that are gone: what was saved has no history that leads to them
+            connected.append(torch.empty(0, requires_grad=True))
+        return refuse(gradients, connected, given)
 
     def _again(
         self, ctx: Any, saved: Sequence[Any], given: list[Any], grads: Sequence[Any]

@@ -23,12 +23,13 @@ class HooksWithoutTensorError(Exception):
 class Watched:
     """One result: its hooks, whether its gradient is kept, and itself as long as it is what it was."""
 
-    __slots__ = ("_hooks", "_tensor", "_version")
+    __slots__ = ("_hooks", "_is_leaf", "_tensor", "_version")
 
     def __init__(self, tensor: torch.Tensor) -> None:
         self._hooks: Any = None
         self._tensor = weakref.ref(tensor)
         self._version = tensor._version
+        self._is_leaf = tensor.requires_grad and tensor.grad_fn is None
 
     def begin(self) -> None:
         """The dictionary of hooks that the tensor has, or gets now. Its node is the last one."""
@@ -56,9 +57,11 @@ class Watched:
         return is_chosen_leaf(tensor) if edge is None else is_chosen(*edge)
 
     def as_it_was(self) -> torch.Tensor | None:
-        """The result, if it still has the history that it was given; HooksWithoutTensorError where it does not but has
-        hooks, which only that history leads to."""
+        """The result, if it still has the history that it was given, or is the leaf that the function made;
+        HooksWithoutTensorError where it does not but has hooks, which only that history leads to."""
         tensor = self._tensor()
+        if tensor is not None and self._is_leaf and tensor.is_leaf:
+            return tensor
         if tensor is not None and tensor.grad_fn is not None and tensor._version == self._version:
             return tensor
         if self._hooks:
