@@ -100,7 +100,9 @@ def test_no_compiler_is_needed(tmp_path: Path) -> None:
 def test_models(name: str, tmp_path: Path) -> None:
     model, inputs = WORKLOADS[name].build(training=False)
     model = model.cuda()
-    inputs.pop("labels", None)  # some models then set what kind of problem it is in their configuration (FXS504)
+    inputs.pop(
+        "labels", None
+    )  # some models then set what kind of problem it is in their configuration (FXS504)
     moved = {key: value.cuda() if isinstance(value, torch.Tensor) else value for key, value in inputs.items()}
     path = fxstack.aot_compile(model, (), moved, path=tmp_path / "m.fxa")
     with torch.no_grad():

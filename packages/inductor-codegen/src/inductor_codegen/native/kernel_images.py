@@ -20,7 +20,7 @@ from inductor_codegen.codegen.triton.launch.kernels import (
 )
 from inductor_codegen.codegen.triton.launch.module import load_module
 from inductor_codegen.errors import unsupported
-from inductor_codegen.ir.blocks import point_loops, row_loops
+from inductor_codegen.ir.gpu.blocks import point_loops, row_loops
 from inductor_codegen.ir.kernel import Kernel, SizeParameter, extent_product
 from inductor_codegen.ir.program import Program, RunKernel
 

@@ -31,8 +31,8 @@ from dynamo_capture.values import (
 )
 from dynamo_capture.values.containers.late_sequences import PartsIterator
 from dynamo_capture.values.iteration.arrangements import LIBRARY_ITERATORS, SharedItems
+from dynamo_capture.values.iteration.array_iterator import ArrayIterator
 from dynamo_capture.values.iteration.library import LibraryIterator
-from dynamo_capture.values.tensors.array_iterator import ArrayIterator
 
 _OF_SET: type = type(iter(set()))
 

@@ -4,14 +4,13 @@ from dynamo_capture.semantics import messages  # noqa: F401
 from dynamo_capture.semantics.calls.builtins import (  # noqa: F401
     class_checks,
     constructors,
-    default_dicts,
     extremes,
     functions,
     methods,
     new,
     new_classes,
     reversing,
-    set_methods,
+    sets_and_dicts,
 )
 from dynamo_capture.semantics.calls.library import (  # noqa: F401
     copying,

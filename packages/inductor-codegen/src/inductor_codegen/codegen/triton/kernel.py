@@ -16,7 +16,7 @@ from inductor_codegen.codegen.triton import reductions
 from inductor_codegen.codegen.triton.index_width import index_type
 from inductor_codegen.codegen.triton.indices import size_text
 from inductor_codegen.codegen.triton.scope import Names, Scope
-from inductor_codegen.ir.blocks import holds_rows, point_loops, reduces, row_loops
+from inductor_codegen.ir.gpu.blocks import holds_rows, point_loops, reduces, row_loops
 from inductor_codegen.ir.index import LoopVar
 from inductor_codegen.ir.kernel import (
     Accumulate,

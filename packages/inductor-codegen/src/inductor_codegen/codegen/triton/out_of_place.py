@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import torch
 
-from inductor_codegen.ir.blocks import computes_again
+from inductor_codegen.ir.gpu.blocks import computes_again
 from inductor_codegen.ir.kernel import Access, Kernel
 from inductor_codegen.ir.program import (
     Allocate,

@@ -23,7 +23,7 @@ from inductor_codegen.codegen.triton.out_of_place import out_of_place
 from inductor_codegen.codegen.triton.reductions import PRELUDE
 from inductor_codegen.codegen.triton.split import JOINED, PARTS, cells_of, split_source
 from inductor_codegen.ir.attention.form import AttentionKernel
-from inductor_codegen.ir.blocks import point_loops, reduces, row_loops
+from inductor_codegen.ir.gpu.blocks import point_loops, reduces, row_loops
 from inductor_codegen.ir.kernel import Kernel, Vector, extent_product
 from inductor_codegen.ir.program import (
     Allocate,

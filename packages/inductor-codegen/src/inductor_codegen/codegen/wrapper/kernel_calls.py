@@ -16,7 +16,7 @@ from inductor_codegen.codegen.wrapper.labels import label_of_kernel
 from inductor_codegen.codegen.wrapper.memory import MemoryWriter
 from inductor_codegen.codegen.wrapper.preamble import GPU_FUNCTIONS, GPU_HELPERS, GPU_TYPES, KERNEL_HELPERS
 from inductor_codegen.codegen.wrapper.text import Text
-from inductor_codegen.ir.blocks import point_loops, row_loops
+from inductor_codegen.ir.gpu.blocks import point_loops, row_loops
 from inductor_codegen.ir.kernel import (
     Kernel,
     SizeParameter,

@@ -46,8 +46,8 @@ from inductor_codegen.schedule.attention.programs import (
     operand_layouts,
     scalars_of,
 )
+from inductor_codegen.schedule.kernels.called import Called
 from inductor_codegen.schedule.kernels.positions import place_in
-from inductor_codegen.schedule.programs.called import Called
 
 MOST_WIDTH = 256
 """Numbers of a query, and of a value, that a tile holds."""

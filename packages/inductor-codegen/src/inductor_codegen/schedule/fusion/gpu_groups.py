@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 
 from fx_interface.symbols import product
-from inductor_codegen.ir.blocks import has_few_rows
+from inductor_codegen.ir.gpu.blocks import has_few_rows
 from inductor_codegen.lower.values import Lowered, Pointwise, Reduction, Value, operands_of
 from inductor_codegen.lower.views import is_one
 

@@ -32,7 +32,7 @@ from inductor_codegen.ir.scatter import INDEX, SOURCE, TARGET, ScatterForm, Scat
 from inductor_codegen.lower.layouts import is_dense, is_disjoint
 from inductor_codegen.lower.values import ExternalCall, Lowered, Placed, Value
 from inductor_codegen.lower.views import Layout, Sizes, is_one
-from inductor_codegen.schedule.programs.called import Called
+from inductor_codegen.schedule.kernels.called import Called
 
 _DTYPES = (torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.int64, torch.int32)
 _INDICES = (torch.int64, torch.int32)

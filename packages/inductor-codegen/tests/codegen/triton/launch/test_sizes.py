@@ -17,7 +17,7 @@ from inductor_codegen.codegen.triton.launch.sizes import (
     part_length,
     power_of_two,
 )
-from inductor_codegen.ir.blocks import LONGEST, LONGEST_ALONG_ROWS
+from inductor_codegen.ir.gpu.blocks import LONGEST, LONGEST_ALONG_ROWS
 
 
 @given(st.integers(0, 10**7), st.none() | st.integers(1, 10**6), st.booleans())

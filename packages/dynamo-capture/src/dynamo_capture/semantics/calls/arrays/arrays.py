@@ -43,8 +43,8 @@ from dynamo_capture.semantics.tensors.methods import method
 from dynamo_capture.semantics.tensors.torchs_members import overrides
 from dynamo_capture.values import Const, TensorValue, TupleValue, Value, is_none, size_value
 from dynamo_capture.values.base import Context, IteratorValue
+from dynamo_capture.values.iteration.array_iterator import ArrayIterator
 from dynamo_capture.values.tensors.array import ArrayValue
-from dynamo_capture.values.tensors.array_iterator import ArrayIterator
 
 _FLOATS = (torch.float32, torch.float64)
 _P = ParamSpec("_P")

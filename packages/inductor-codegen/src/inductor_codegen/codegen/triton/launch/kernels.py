@@ -17,7 +17,7 @@ from inductor_codegen.codegen.triton.launch.sizes import OPTIONS, Launch, choose
 from inductor_codegen.codegen.triton.split import JOINED, PARTS, cells_of
 from inductor_codegen.ir.attention.form import AttentionKernel
 from inductor_codegen.ir.attention.tiles import gpu_tiles
-from inductor_codegen.ir.blocks import point_loops, reduces
+from inductor_codegen.ir.gpu.blocks import point_loops, reduces
 from inductor_codegen.ir.kernel import BufferParameter, Kernel, SizeParameter, Vector
 
 _POINTERS: dict[torch.dtype, str] = {

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from fx_interface.python_runtime.quick_dataclasses import dataclass
-from inductor_codegen.ir.blocks import (
+from inductor_codegen.ir.gpu.blocks import (
     LEAST_PARTS,
     LONGEST,
     LONGEST_ALONG_ROWS,

@@ -1,13 +1,27 @@
-"""Methods of sets and frozensets."""
+"""Methods of sets and frozensets; ``collections.defaultdict``, whose factory comes before what a dictionary takes."""
 
 from __future__ import annotations
 
+import collections
 import operator
 from collections.abc import Callable
 from typing import Any
 
+from dynamo_capture.foundation.break_kinds import CONTAINER_CLASS
+from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.semantics.calls.builtins.methods import method
-from dynamo_capture.values import NONE, IteratorValue, ObjectValue, SetValue, Value, boolean
+from dynamo_capture.semantics.registry import handles
+from dynamo_capture.values import (
+    NONE,
+    Const,
+    DictValue,
+    IteratorValue,
+    ObjectValue,
+    SetValue,
+    Value,
+    boolean,
+    is_none,
+)
 from dynamo_capture.values.base import Context
 
 
@@ -128,3 +142,23 @@ def set_issuperset(tx: Context, owner: SetValue, args: list[Value], kwargs: dict
 @method(set.isdisjoint, frozenset.isdisjoint)
 def set_isdisjoint(tx: Context, owner: SetValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return boolean(not (owner.items.keys() & tx.calls.as_set(args[0]).items.keys()))
+
+
+@handles(collections.defaultdict)
+def make_default_dict(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    made = DictValue({}, collections.defaultdict)
+    initialize_default_dict(tx, made, args, kwargs)
+    return made
+
+
+@method(collections.defaultdict.__init__)
+def initialize_default_dict(
+    tx: Context, owner: DictValue, args: list[Value], kwargs: dict[str, Value]
+) -> Value:
+    """Without a factory the dictionary has none from now on."""
+    if args and not is_none(args[0]) and not Const(callable).call(tx, args[:1], {}).truth(tx):
+        raise tx.raises(TypeError, "first argument must be callable or None")
+    if owner.source is not None or owner.real is not None:
+        raise GraphBreak(CONTAINER_CLASS, "a defaultdict from outside gets another factory")
+    owner.factory = args[0] if args and not is_none(args[0]) else None
+    return owner.call_method(tx, "update", args[1:], kwargs)

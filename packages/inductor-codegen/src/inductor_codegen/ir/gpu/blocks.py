@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from inductor_codegen.ir.gpu.tiles import tile_of
 from inductor_codegen.ir.index import LoopVar
 from inductor_codegen.ir.kernel import Accumulate, Kernel, Vector, extent_product
-from inductor_codegen.ir.tiles import tile_of
 
 LONGEST = 8192
 """Points of a row that a program holds at once."""

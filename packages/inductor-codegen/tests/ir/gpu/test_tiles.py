@@ -5,9 +5,9 @@ from __future__ import annotations
 import torch
 
 from fx_interface.dialects import prims as p
-from inductor_codegen.ir.blocks import point_loops, row_loops
+from inductor_codegen.ir.gpu.blocks import point_loops, row_loops
+from inductor_codegen.ir.gpu.tiles import tile_of
 from inductor_codegen.ir.kernel import Kernel
-from inductor_codegen.ir.tiles import tile_of
 from inductor_codegen.pipeline import plan
 from inductor_codegen.testing import ExampleGraph
 

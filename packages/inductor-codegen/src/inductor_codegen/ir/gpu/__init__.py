@@ -1,0 +1,1 @@
+"""How a GPU takes kernels."""
