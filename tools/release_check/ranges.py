@@ -15,7 +15,7 @@ TORCHES = ("2.11.0", "2.12.0", "2.13.0")
 """The newest of each minor version that the packages' metadata allow."""
 
 NO_WHEELS_BEFORE = {
-    ("safetensors", "3.13"): "0.4.6",
+    ("safetensors", "3.13"): "0.4.4",
     ("numpy", "3.13"): "2.1",
 }
 """Lower versions are allowed, and have no wheel for that CPython: (dependency, CPython) -> the first that has one."""
