@@ -52,11 +52,12 @@ class Backward:
         "_positions",
         "_released",
         "_repetition",
-        "_saves_computed", "_sized",
+        "_saves_computed",
+        "_sized",
         "_symbols",
         "_tangents",
         "collector",
-    )  # fmt: skip
+    )
 
     def __init__(
         self, plan: JointPlan, backward_plan: BackwardPlan, backward: CompiledGraph, repetition: Repetition
