@@ -82,7 +82,7 @@ def replaced(tx: Context, call: Call) -> None:
 def stored(tx: Context, value: Value) -> Value:
     """What ``tensor[key] = value`` writes; a graph break for a number or array of numpy that torch refuses there."""
     value = tx.force(value)
-    known = value.value if isinstance(value, Const) else None
+    known = value.value if isinstance(value, Const) and not value.is_open else None
     is_number = isinstance(known, numpy_types.SCALARS) or (isinstance(value, ArrayValue) and value.is_number)
     kind = value.python_type() if is_number else None
     if isinstance(value, ArrayValue) and not is_number:
