@@ -124,6 +124,7 @@ def _counted(program: Program, how: Callable[[Program], Counts]) -> Counts:
 def _captured(program: Program) -> tuple[Any, Counts]:
     """Results and counts of ``CALLS`` steps captured by us; graphs run as they are."""
     captures: list[Any] = []
+    dynamo_capture.reset()  # what programs before this one have made of the same code may wait to be collected
 
     def compile(target: Any, **_: Any) -> Any:
         optimize = dynamo_capture.optimize(_as_captured, operators=LIBRARY)
