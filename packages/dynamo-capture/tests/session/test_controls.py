@@ -313,6 +313,17 @@ def test_fail_on_recompile():
     assert torch.equal(fast(X.double()), X.double() + 1)
 
 
+def test_another_optimizers_version_is_none_of_ours():
+    def function(x):
+        return x + 1
+
+    first, second = optimize(run_graph)(function), optimize(run_graph)(function)
+    first(X)
+    with set_stance("fail_on_recompile"):
+        assert torch.equal(second(X.double()), X.double() + 1)
+    assert not dynamo_capture.explain_recompiles(second).entries
+
+
 def test_stances_nest_and_decorate():
     fast = optimize(run_graph)(lambda x: x + (1 if is_compiling() else 2))
 

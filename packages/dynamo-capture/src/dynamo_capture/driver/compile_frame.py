@@ -152,9 +152,10 @@ class FrameCompiler:
     def _answer(self, view: FrameView, count: int, stance: Stance) -> Any:
         """The answer to the hook, in the only thread that compiles this code now."""
         session = self._session
-        if count:
+        known = session.report.own(entry.extra for entry in entries(view.code)) if count else []
+        if known:
             fails = stance == "fail_on_recompile" or stock_setting("error_on_recompile", False)
-            self._explain_recompilation(view, fails)
+            self._explain_recompilation(view, known, fails)
         try:
             with set_aside():
                 return _eval_frame.call_with_room(self._compile, view)
@@ -227,9 +228,8 @@ class FrameCompiler:
         self._session.report.left(view.code, reason)
         return SKIP if failures[id(view.code)] > 5 else None
 
-    def _explain_recompilation(self, view: FrameView, fail: bool) -> None:
+    def _explain_recompilation(self, view: FrameView, known: list[Replacement], fail: bool) -> None:
         scope = scope_of(view)
-        known = [entry.extra for entry in entries(view.code) if isinstance(entry.extra, Replacement)]
         found = [fx_guards.first_failure(replacement.guards, scope) for replacement in known]
         counted = self._session.report.recompiled(view.code, [f for f in found if f is not None])
         emit("recompile", code=view.code, causes=counted)

@@ -91,6 +91,11 @@ class Report:
         self.eager.append((code, reason))
         emit("uncompiled", code=code, reason=reason)
 
+    def own(self, versions: Iterable[object]) -> list[Replacement]:
+        """Of the versions that code has, those that were made here: other optimizers have some of it too."""
+        made = {id(replacement): replacement for _, replacement in self.replacements}
+        return [made[id(version)] for version in versions if id(version) in made]
+
     def recompiled(self, code: CodeType, failures: Iterable[fx_guards.Failure]) -> list[Recompilation]:
         """Count what failed when ``code`` was compiled again; each guard once."""
         met: dict[Any, Recompilation] = {}
