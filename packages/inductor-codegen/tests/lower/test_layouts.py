@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from fx_interface.symbols import ShapeEnv
-from inductor_codegen.lower.layouts import is_dense, is_disjoint, same_strides
-from inductor_codegen.lower.views import Layout
+from inductor_codegen.lower.layouts import is_dense, is_disjoint, same_strides, seen_through
+from inductor_codegen.lower.views import Layout, Permute, reshape
 
 
 @pytest.mark.parametrize(
@@ -41,3 +41,12 @@ def test_strides_of_one_element_do_not_matter() -> None:
     assert same_strides(layout, (3, 1))
     assert not same_strides(layout, (3, 2))
     assert same_strides(Layout((0, 3), (9, 1), 0), (3, 2))
+
+
+def test_seen_through_views() -> None:
+    layout = Layout((2, 3, 4), (12, 4, 1), 5)
+    turned = Permute((2, 0, 1), (4, 2, 3))
+    assert seen_through(layout, []) == layout
+    assert seen_through(layout, [turned]) == Layout((4, 2, 3), (1, 12, 4), 5)
+    assert seen_through(layout, [turned, reshape((4, 2, 3), (4, 6))]) == Layout((4, 6), (1, 4), 5)
+    assert seen_through(layout, [turned, reshape((4, 2, 3), (8, 3))]) is None

@@ -12,6 +12,7 @@ from math import prod
 from fx_interface.errors import UnbackedSymbolError
 from fx_interface.symbols import IntLike, ShapeEnv
 from fx_interface.tensor_spec import contiguous_strides
+from inductor_codegen.lower.layouts import seen_through
 from inductor_codegen.lower.values import Lowered, Operand, Placed, Pointwise, Value, operands_of, placed_in
 from inductor_codegen.lower.views import Layout, Sizes, is_one
 
@@ -58,7 +59,7 @@ def _common_strides(
             source = lowered.values[operand.source]
             if _elements(source.sizes, env) < _elements(value.sizes, env):
                 continue  # repeated: not what the kernel mostly reads
-            layout = _layout_of(source, operand)
+            layout = seen_through(source.layout, operand.views)
             if layout is None:
                 return None
             orders.add(_order(layout, env))
@@ -69,13 +70,6 @@ def _common_strides(
 
 def _elements(sizes: Sizes, env: ShapeEnv) -> int:
     return prod(map(env.hint, sizes))
-
-
-def _layout_of(source: Value, operand: Operand) -> Layout | None:
-    layout: Layout | None = source.layout
-    for view in operand.views:
-        layout = None if layout is None else view.restride(layout)
-    return layout
 
 
 def _order(layout: Layout, env: ShapeEnv) -> tuple[int, ...]:

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from fx_interface.errors import UnbackedSymbolError
 from fx_interface.symbols import IntLike, ShapeEnv
 from inductor_codegen.ir.index import at_least
-from inductor_codegen.lower.views import Layout, Sizes, is_one
+from inductor_codegen.lower.views import Layout, Sizes, View, is_one
+
+
+def seen_through(layout: Layout, views: Iterable[View]) -> Layout | None:
+    """Where elements lie that are seen through views, the first of which is nearest; None if strides cannot say it."""
+    seen: Layout | None = layout
+    for view in views:
+        seen = None if seen is None else view.restride(seen)
+    return seen
 
 
 def is_dense(sizes: Sizes, strides: Sizes) -> bool:

@@ -7,6 +7,7 @@ import torch
 from fx_interface.errors import UserLocation
 from fx_interface.symbols import ShapeEnv
 from fx_interface.tensor_spec import TensorSpec, contiguous_strides
+from inductor_codegen.lower import layouts
 from inductor_codegen.lower.layouts import is_dense, is_disjoint, same_strides
 from inductor_codegen.lower.values import Formula, Lowered, Operand, Placed, Pointwise, Value
 from inductor_codegen.lower.views import Layout, Reshape, Sizes, View, reshape
@@ -58,10 +59,7 @@ class Values:
 
     def layout_of(self, operand: Operand) -> Layout | None:
         """Where the elements of ``operand`` lie once its source is in memory; None if strides cannot say it."""
-        layout: Layout | None = self.result.values[operand.source].layout
-        for view in operand.views:
-            layout = None if layout is None else view.restride(layout)
-        return layout
+        return layouts.seen_through(self.result.values[operand.source].layout, operand.views)
 
     def place(self, operand: Operand, where: UserLocation | None, strides: Sizes | None = None) -> Placed:
         """``operand`` as a strided view of memory; a copy is made where there is none, or none with these

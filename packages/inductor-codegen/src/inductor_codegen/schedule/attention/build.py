@@ -12,7 +12,7 @@ import torch
 from fx_interface.attention.operators import ATTENTION
 from fx_interface.errors import UnsupportedProgramError
 from fx_interface.regions.attention import working_dtype
-from fx_interface.symbols import Expr, IntLike, ShapeEnv, floordiv, product, symbol
+from fx_interface.symbols import Expr, IntLike, ShapeEnv, floordiv, symbol
 from inductor_codegen.ir.attention.form import (
     ARRIVING,
     CPU_TILE,
@@ -29,11 +29,8 @@ from inductor_codegen.ir.index import Index, Loaded, LoopVar, as_index, size_sym
 from inductor_codegen.ir.kernel import (
     Access,
     BufferParameter,
-    Kernel,
     Parameter,
-    Pass,
     SizeParameter,
-    Store,
     Vector,
 )
 from inductor_codegen.ir.scalar import Guarded, Scalar, ScalarBuilder, loaded_scalars
@@ -46,7 +43,7 @@ from inductor_codegen.schedule.attention.programs import (
     operand_layouts,
     scalars_of,
 )
-from inductor_codegen.schedule.kernels.called import Called
+from inductor_codegen.schedule.kernels.called import Called, zeros
 from inductor_codegen.schedule.kernels.positions import place_in
 
 MOST_WIDTH = 256
@@ -67,7 +64,7 @@ def attention_kernels(call: ExternalCall, lowered: Lowered, env: ShapeEnv) -> li
     """
     tasks = (Task.FORWARD,) if call.op is ATTENTION else (Task.KEYS, Task.QUERIES)
     made = [_Builder(call, lowered, env, task).build() for task in tasks]
-    return [*(zeros for one in made for zeros in _zeros(one)), *made]
+    return [*(filled for one in made for filled in _zeros(one)), *made]
 
 
 def _zeros(called: Called) -> Iterator[Called]:
@@ -75,32 +72,14 @@ def _zeros(called: Called) -> Iterator[Called]:
     form: AttentionForm = called.kernel.form  # type: ignore[attr-defined]
     held = dict(zip((buffer.name for buffer in called.kernel.buffers), called.buffers, strict=True))
     for name in dict.fromkeys(scatter.target.name for scatter in form.scatters):
-        target = next(scatter.target for scatter in form.scatters if scatter.target.name == name)
         value = held[name]
         assert isinstance(value, Value)
-        kernel = zero_kernel(target, value.dtype)
-        sizes = [symbol(one.name) for one in kernel.parameters if isinstance(one, SizeParameter)]
-        yield Called(kernel, (value,), tuple(sizes))
+        yield zeros(value)
 
 
 def is_cpu(device: torch.device) -> bool:
     """Whether kernels for a device are C++."""
     return device.type == "cpu"
-
-
-def zero_kernel(target: Strided, dtype: torch.dtype) -> Kernel:
-    """A kernel that fills a result with zeros before points are added to it."""
-    count: IntLike = product(target.sizes)
-    loop = LoopVar("i0", count)
-    zero = ScalarBuilder().constant(0, dtype)
-    sizes = sorted(atom.name for atom in count.symbols) if isinstance(count, Expr) else []
-    parameters: tuple[Parameter, ...] = (
-        BufferParameter("out0", dtype, Access.WRITE),
-        *map(SizeParameter, sizes),
-    )
-    name = hashlib.sha256(repr((parameters, count)).encode()).hexdigest()[:16]
-    store = Store("out0", as_index(loop), zero)
-    return Kernel(f"zeros_{name}", parameters, (), (loop,), Vector.INNER, (Pass((store,), ()),), ("zeros",))
 
 
 def loaded_of(places: Sequence[Index]) -> list[Scalar]:

@@ -1,11 +1,33 @@
-"""Kernels in the place of a library call."""
+"""Kernels in the place of a library call, and those that fill what such a call adds to: with zeros, or a copy."""
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Iterable
+
+import torch
+
 from fx_interface.python_runtime.quick_dataclasses import dataclass
-from fx_interface.symbols import IntLike
-from inductor_codegen.ir.kernel import Kernel
+from fx_interface.symbols import Expr, IntLike, product, symbol
+from inductor_codegen.ir.index import LoopVar, as_index
+from inductor_codegen.ir.kernel import (
+    Access,
+    BufferParameter,
+    Kernel,
+    Parameter,
+    Pass,
+    SizeParameter,
+    Store,
+    Vector,
+)
+from inductor_codegen.ir.program import RunKernel, Step
+from inductor_codegen.ir.scalar import ScalarBuilder
+from inductor_codegen.ir.scatter import SOURCE, TARGET
+from inductor_codegen.lower.layouts import is_dense
 from inductor_codegen.lower.values import Placed, Value
+from inductor_codegen.lower.views import Layout, Sizes
+
+_COPY = "copy_"
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,3 +37,69 @@ class Called:
     kernel: Kernel
     buffers: tuple[Placed | Value, ...]
     sizes: tuple[IntLike, ...]
+
+
+def is_idle(step: Step) -> bool:
+    """Whether it copies memory to where it is."""
+    return isinstance(step, RunKernel) and step.kernel.startswith(_COPY) and len(set(step.buffers)) == 1
+
+
+def copy(base: Placed, result: Value) -> Called:
+    """``result = base``."""
+    make = ScalarBuilder()
+    loops = _loops_over(result)
+    if base.layout.strides == result.strides and is_dense(result.sizes, result.strides):
+        what, loops = _COPY, (LoopVar("i0", product(result.sizes)),)
+        read = written = as_index(loops[0])
+    else:
+        what = "transposed_"
+        point = [as_index(loop) for loop in loops]
+        read = Layout(result.sizes, base.layout.strides, 0).address(point)
+        written = Layout(result.sizes, result.strides, 0).address(point)
+    store = Store(TARGET, written, make.load(SOURCE, read, result.dtype))
+    return _storing(what, store, loops, (base, result), (*base.layout.strides, *result.strides), result.dtype)
+
+
+def zeros(result: Value) -> Called:
+    """``result = 0``."""
+    zero = ScalarBuilder().constant(0, result.dtype)
+    loops = _loops_over(result)
+    if is_dense(result.sizes, result.strides):
+        loops = (LoopVar("i0", product(result.sizes)),)
+        written = as_index(loops[0])
+    else:
+        written = Layout(result.sizes, result.strides, 0).address([as_index(loop) for loop in loops])
+    return _storing("zeros_", Store(TARGET, written, zero), loops, (result,), result.strides, result.dtype)
+
+
+def _loops_over(value: Value) -> tuple[LoopVar, ...]:
+    return tuple(LoopVar(f"i{place}", size) for place, size in enumerate(value.sizes))
+
+
+def _storing(
+    what: str,
+    store: Store,
+    loops: tuple[LoopVar, ...],
+    given: tuple[Placed | Value, ...],
+    strides: Sizes,
+    dtype: torch.dtype,
+) -> Called:
+    accesses = [(SOURCE, Access.READ)] * (len(given) - 1) + [(TARGET, Access.WRITE)]
+    buffers = [BufferParameter(name, dtype, access) for name, access in accesses]
+    names = size_names((*(loop.extent for loop in loops), *strides))
+    parameters: tuple[Parameter, ...] = (*buffers, *map(SizeParameter, names))
+    name = named(what, (store.index, getattr(store.value, "index", None), loops, parameters))
+    passes = (Pass((store,), ()),)
+    kernel = Kernel(name, parameters, loops[:-1], loops[-1:], Vector.INNER, passes, (what.rstrip("_"),))
+    return Called(kernel, given, tuple(map(symbol, names)))
+
+
+def size_names(values: Iterable[IntLike]) -> list[str]:
+    """The names of the symbols in sizes."""
+    found = {atom.name for value in values if isinstance(value, Expr) for atom in value.symbols}
+    return sorted(found)
+
+
+def named(what: str, parts: object) -> str:
+    """The name of a kernel: what it is, and a digest of what it is made of."""
+    return f"{what}{hashlib.sha256(repr(parts).encode()).hexdigest()[:16]}"

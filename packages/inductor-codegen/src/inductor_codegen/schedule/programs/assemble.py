@@ -38,11 +38,11 @@ from inductor_codegen.lower.values import (
 from inductor_codegen.lower.views import Layout
 from inductor_codegen.schedule.fusion.groups import Group, Grouping
 from inductor_codegen.schedule.kernels.build import Launch, build_kernel
-from inductor_codegen.schedule.kernels.called import Called
+from inductor_codegen.schedule.kernels.called import Called, is_idle
 from inductor_codegen.schedule.programs.kernel_reuse import GroupKey
 from inductor_codegen.schedule.programs.liveness import defines, in_place, last_uses, reads
 from inductor_codegen.schedule.programs.mutation import written_in_place
-from inductor_codegen.schedule.programs.scatters import is_idle, scatter_kernels
+from inductor_codegen.schedule.programs.scatters import scatter_kernels
 
 
 def assemble(lowered: Lowered, grouping: Grouping, env: ShapeEnv) -> Program:

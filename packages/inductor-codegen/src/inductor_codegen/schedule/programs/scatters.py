@@ -7,38 +7,31 @@ accumulates, and the gradient of an embedding.
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
 
 from fx_interface.python_runtime.quick_dataclasses import dataclass
-from fx_interface.symbols import Expr, IntLike, ShapeEnv, product, symbol
-from inductor_codegen.ir.index import LoopVar, as_index
+from fx_interface.symbols import IntLike, ShapeEnv, symbol
+from inductor_codegen.ir.index import LoopVar
 from inductor_codegen.ir.kernel import (
     Access,
     BufferParameter,
-    Kernel,
     Parameter,
-    Pass,
     SizeParameter,
-    Store,
     Vector,
 )
-from inductor_codegen.ir.program import RunKernel, Step
-from inductor_codegen.ir.scalar import ScalarBuilder
 from inductor_codegen.ir.scatter import INDEX, SOURCE, TARGET, ScatterForm, ScatterKernel
-from inductor_codegen.lower.layouts import is_dense, is_disjoint
+from inductor_codegen.lower.layouts import is_disjoint
 from inductor_codegen.lower.values import ExternalCall, Lowered, Placed, Value
 from inductor_codegen.lower.views import Layout, Sizes, is_one
-from inductor_codegen.schedule.kernels.called import Called
+from inductor_codegen.schedule.kernels.called import Called, copy, named, size_names, zeros
 
 _DTYPES = (torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.int64, torch.int32)
 _INDICES = (torch.int64, torch.int32)
 _IN_FLOAT32 = ("aten.index_add.default", "aten.scatter_add.default")
 """Operators whose kernels add 16-bit floats up in float32; the others round each sum, as kernels here do."""
-_COPY = "copy_"
 _SHORTEST = 8
 """Elements of a row from which a kernel is faster than torch's."""
 
@@ -57,11 +50,6 @@ class _Sum:
     inside: int
     wraps: bool
     skipped: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class _CalledScatter(Called):
-    kernel: ScatterKernel
 
 
 def scatter_kernels(call: ExternalCall, lowered: Lowered, env: ShapeEnv) -> list[Called]:
@@ -84,20 +72,15 @@ def scatter_kernels(call: ExternalCall, lowered: Lowered, env: ShapeEnv) -> list
     if source.dtype != result.dtype or index.dtype not in _INDICES or source.device != index.device:
         return []
     made = _scatter(told, index.dtype, result)
-    if not _adds_rows(made.kernel):
+    if made is None:
         return []
-    return [_zeros(result) if told.base is None else _copy(told.base, result), made]
+    return [zeros(result) if told.base is None else copy(told.base, result), made]
 
 
-def _adds_rows(kernel: ScatterKernel) -> bool:
+def _adds_rows(form: ScatterForm, loops: Sequence[LoopVar]) -> bool:
     """Whether numbers that follow each other get the same row: torch's kernels add single ones as fast."""
-    last = kernel.outer[-1].extent if kernel.outer else 0
-    return kernel.form.depth < len(kernel.outer) and not (isinstance(last, int) and last < _SHORTEST)
-
-
-def is_idle(step: Step) -> bool:
-    """Whether it copies memory to where it is."""
-    return isinstance(step, RunKernel) and step.kernel.startswith(_COPY) and len(set(step.buffers)) == 1
+    last = loops[-1].extent if loops else 0
+    return form.depth < len(loops) and not (isinstance(last, int) and last < _SHORTEST)
 
 
 def _index_add(given: Mapping[str, Any], result: Value) -> _Sum | None:
@@ -166,7 +149,7 @@ def _broadcast(layout: Layout, sizes: Sizes) -> Sizes | None:
     return tuple(strides) if missing >= 0 else None
 
 
-def _scatter(told: _Sum, index: torch.dtype, result: Value) -> _CalledScatter:
+def _scatter(told: _Sum, index: torch.dtype, result: Value) -> Called | None:
     sizes, of_index, of_source = told.seen
     of_target = (*result.strides[: told.dim], *(0,) * told.inside, *result.strides[told.dim + 1 :])
     long = [place for place, size in enumerate(sizes) if not is_one(size)]
@@ -176,68 +159,15 @@ def _scatter(told: _Sum, index: torch.dtype, result: Value) -> _CalledScatter:
     rows, step = result.sizes[told.dim], result.strides[told.dim]
     loops = tuple(LoopVar(f"i{place}", sizes[place]) for place in long)
     form = ScatterForm(result.dtype, index, source, chosen, target, rows, step, told.wraps, told.skipped)
-    names = _symbols((*(loop.extent for loop in loops), *source, *chosen, *target, rows, step))
+    if not _adds_rows(form, loops):
+        return None
+    names = size_names((*(loop.extent for loop in loops), *source, *chosen, *target, rows, step))
     parameters: tuple[Parameter, ...] = (
         BufferParameter(SOURCE, result.dtype, Access.READ),
         BufferParameter(INDEX, index, Access.READ),
         BufferParameter(TARGET, result.dtype, Access.WRITE),
         *map(SizeParameter, names),
     )
-    name = _name("scatter_", (form, loops, parameters))
+    name = named("scatter_", (form, loops, parameters))
     kernel = ScatterKernel(name, parameters, loops, (), Vector.INNER, (), ("sums by index",), form)
-    return _CalledScatter(kernel, (told.source, told.index, result), tuple(map(symbol, names)))
-
-
-def _copy(base: Placed, result: Value) -> Called:
-    """``result = base``."""
-    make = ScalarBuilder()
-    loops = _loops_over(result)
-    if base.layout.strides == result.strides and is_dense(result.sizes, result.strides):
-        what, loops = _COPY, (LoopVar("i0", product(result.sizes)),)
-        read = written = as_index(loops[0])
-    else:
-        what = "transposed_"
-        point = [as_index(loop) for loop in loops]
-        read = Layout(result.sizes, base.layout.strides, 0).address(point)
-        written = Layout(result.sizes, result.strides, 0).address(point)
-    store = Store(TARGET, written, make.load(SOURCE, read, result.dtype))
-    return _storing(what, store, loops, (base, result), (*base.layout.strides, *result.strides), result.dtype)
-
-
-def _zeros(result: Value) -> Called:
-    """``result = 0``."""
-    zero = ScalarBuilder().constant(0, result.dtype)
-    loops = _loops_over(result)
-    written = Layout(result.sizes, result.strides, 0).address([as_index(loop) for loop in loops])
-    return _storing("zeros_", Store(TARGET, written, zero), loops, (result,), result.strides, result.dtype)
-
-
-def _loops_over(value: Value) -> tuple[LoopVar, ...]:
-    return tuple(LoopVar(f"i{place}", size) for place, size in enumerate(value.sizes))
-
-
-def _storing(
-    what: str,
-    store: Store,
-    loops: tuple[LoopVar, ...],
-    given: tuple[Placed | Value, ...],
-    strides: Sizes,
-    dtype: torch.dtype,
-) -> Called:
-    accesses = [(SOURCE, Access.READ)] * (len(given) - 1) + [(TARGET, Access.WRITE)]
-    buffers = [BufferParameter(name, dtype, access) for name, access in accesses]
-    names = _symbols((*(loop.extent for loop in loops), *strides))
-    parameters: tuple[Parameter, ...] = (*buffers, *map(SizeParameter, names))
-    name = _name(what, (store.index, getattr(store.value, "index", None), loops, parameters))
-    passes = (Pass((store,), ()),)
-    kernel = Kernel(name, parameters, loops[:-1], loops[-1:], Vector.INNER, passes, (what.rstrip("_"),))
-    return Called(kernel, given, tuple(map(symbol, names)))
-
-
-def _symbols(values: Iterable[IntLike]) -> list[str]:
-    found = {atom.name for value in values if isinstance(value, Expr) for atom in value.symbols}
-    return sorted(found)
-
-
-def _name(what: str, parts: object) -> str:
-    return f"{what}{hashlib.sha256(repr(parts).encode()).hexdigest()[:16]}"
+    return Called(kernel, (told.source, told.index, result), tuple(map(symbol, names)))
