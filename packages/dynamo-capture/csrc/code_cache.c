@@ -1,32 +1,32 @@
-/* Per-code state in the code object's extra slot, and the entries in it. */
+/* Per-code state in the code object's extra slot, and the lists of entries in it. */
 #include "code_cache.h"
 #include "guards_abi.h"
 
-#include <stddef.h>
-#include <structmember.h>
-
 static Py_ssize_t extra_index = -1;
 
-static const FXSGuardsABI *guards_abi(void);
-
 /* Entries come and go: what told them apart does so no more. */
-static void drop_index(FXSCodeState *state)
+static void drop_index(FXSVersions *list)
 {
-    if (state->index != NULL) {
-        guards_abi()->index_free(state->index);
+    if (list->index != NULL) {
+        fxs_guards_abi()->index_free(list->index);
     }
-    state->index = NULL;
-    state->is_indexed = 0;
+    list->index = NULL;
+    list->is_indexed = 0;
 }
 
 static void free_state(void *pointer)
 {
     FXSCodeState *state = pointer;
-    if (state != NULL) {
-        fxs_code_state_clear(state);
-        fxs_code_state_forgive(state);
-        PyMem_Free(state);
+    if (state == NULL) {
+        return;
     }
+    fxs_code_state_forget(state, NULL);
+    while (state->lists != NULL) {
+        FXSVersions *list = state->lists;
+        state->lists = list->next;
+        PyMem_Free(list);
+    }
+    PyMem_Free(state);
 }
 
 FXSCodeState *fxs_code_state(PyCodeObject *code)
@@ -57,62 +57,108 @@ FXSCodeState *fxs_code_state_make(PyCodeObject *code)
     return state;
 }
 
-FXSSkip fxs_code_state_skip(FXSCodeState *state, void *callback)
+FXSVersions *fxs_code_state_find(FXSCodeState *state, void *callback)
 {
-    FXSSkip skip = state->skip;
-    for (FXSRefusal *refusal = state->refusals; refusal != NULL; refusal = refusal->next) {
-        if ((callback == NULL || refusal->callback == callback) && refusal->skip > skip) {
-            skip = refusal->skip;
+    if (callback == NULL) {
+        return &state->any;
+    }
+    for (FXSVersions **link = &state->lists; *link != NULL; link = &(*link)->next) {
+        FXSVersions *list = *link;
+        if (list->callback == callback && !list->is_free) {
+            *link = list->next;
+            list->next = state->lists;
+            state->lists = list;
+            return list;
         }
+    }
+    return NULL;
+}
+
+FXSVersions *fxs_code_state_find_or_make(FXSCodeState *state, void *callback)
+{
+    FXSVersions *list = fxs_code_state_find(state, callback);
+    if (list != NULL) {
+        return list;
+    }
+    for (list = state->lists; list != NULL && !list->is_free; list = list->next) {
+    }
+    if (list == NULL) {
+        list = PyMem_Calloc(1, sizeof(FXSVersions));
+        if (list == NULL) {
+            PyErr_NoMemory();
+            return NULL;
+        }
+        list->next = state->lists;
+        state->lists = list;
+    }
+    list->callback = callback;
+    list->is_free = 0;
+    list->skip = FXS_SKIP_NOTHING;
+    return list;
+}
+
+static void forget(FXSVersions *list)
+{
+    list->skip = FXS_SKIP_NOTHING;
+    while (list->first != NULL) {
+        fxs_entry_unlink(list->first);
+    }
+}
+
+void fxs_code_state_forget(FXSCodeState *state, void *callback)
+{
+    FXSVersions *list = fxs_code_state_find(state, callback);
+    if (list != NULL) {
+        forget(list);
+    }
+    for (list = callback == NULL ? state->lists : NULL; list != NULL;) {
+        int changes = list->first != NULL || list->skip != FXS_SKIP_NOTHING;
+        forget(list);
+        list = changes ? state->lists : list->next; /* what died with the entries may have asked for another list */
+    }
+}
+
+void fxs_code_state_release(FXSCodeState *state, void *callback)
+{
+    FXSVersions *list = fxs_code_state_find(state, callback);
+    if (list != NULL) {
+        forget(list);
+        list->is_free = 1;
+    }
+}
+
+FXSSkip fxs_code_state_skip(FXSCodeState *state, FXSVersions *list)
+{
+    return list != NULL && list->skip > state->any.skip ? list->skip : state->any.skip;
+}
+
+FXSSkip fxs_code_state_most_skipped(FXSCodeState *state)
+{
+    FXSSkip skip = state->any.skip;
+    for (FXSVersions *list = state->lists; list != NULL; list = list->next) {
+        skip = !list->is_free && list->skip > skip ? list->skip : skip;
     }
     return skip;
 }
 
-int fxs_code_state_refuse(FXSCodeState *state, void *callback, FXSSkip skip)
+int fxs_versions_add(FXSVersions *list, FXSEntry *entry)
 {
-    for (FXSRefusal *refusal = state->refusals; refusal != NULL; refusal = refusal->next) {
-        if (refusal->callback == callback) {
-            refusal->skip = skip;
-            return 0;
-        }
-    }
-    FXSRefusal *made = PyMem_Malloc(sizeof(FXSRefusal));
-    if (made == NULL) {
-        PyErr_NoMemory();
-        return -1;
-    }
-    *made = (FXSRefusal){callback, skip, state->refusals};
-    state->refusals = made;
-    return 0;
-}
-
-void fxs_code_state_forgive(FXSCodeState *state)
-{
-    while (state->refusals != NULL) {
-        FXSRefusal *refusal = state->refusals;
-        state->refusals = refusal->next;
-        PyMem_Free(refusal);
-    }
-}
-
-int fxs_code_state_add(FXSCodeState *state, FXSEntry *entry)
-{
-    if (entry->state != NULL) {
+    if (entry->list != NULL) {
         PyErr_SetString(PyExc_ValueError, "the entry is cached already");
         return -1;
     }
-    drop_index(state);
-    entry->state = state;
-    entry->next = state->first;
-    state->first = (FXSEntry *)Py_NewRef(entry);
-    state->count++;
-    state->version++;
+    drop_index(list);
+    entry->list = list;
+    entry->next = list->first;
+    list->first = (FXSEntry *)Py_NewRef(entry);
+    list->count++;
+    list->version++;
     return 0;
 }
 
-static FXSEntry **find_link(FXSCodeState *state, FXSEntry *entry)
+static FXSEntry **find_link(FXSVersions *list, FXSEntry *entry)
 {
-    FXSEntry **link = &state->first;
+    FXSEntry **link = &list->first;
     while (*link != NULL && *link != entry) {
         link = &(*link)->next;
     }
@@ -121,37 +167,30 @@ static FXSEntry **find_link(FXSCodeState *state, FXSEntry *entry)
 
 void fxs_entry_unlink(FXSEntry *entry)
 {
-    FXSCodeState *state = entry->state;
-    if (state == NULL) {
+    FXSVersions *list = entry->list;
+    if (list == NULL) {
         return;
     }
-    drop_index(state);
-    FXSEntry **link = find_link(state, entry);
+    drop_index(list);
+    FXSEntry **link = find_link(list, entry);
     *link = entry->next;
     entry->next = NULL;
-    entry->state = NULL;
-    state->count--;
-    state->version++;
+    entry->list = NULL;
+    list->count--;
+    list->version++;
     Py_DECREF(entry);
 }
 
-void fxs_code_state_clear(FXSCodeState *state)
+void fxs_versions_touch(FXSVersions *list, FXSEntry *entry)
 {
-    while (state->first != NULL) {
-        fxs_entry_unlink(state->first);
-    }
-}
-
-void fxs_code_state_touch(FXSCodeState *state, FXSEntry *entry)
-{
-    if (state->first == entry || entry->state != state) {
+    if (list->first == entry || entry->list != list) {
         return;
     }
-    FXSEntry **link = find_link(state, entry);
+    FXSEntry **link = find_link(list, entry);
     *link = entry->next;
-    entry->next = state->first;
-    state->first = entry;
-    state->version++;
+    entry->next = list->first;
+    list->first = entry;
+    list->version++;
 }
 
 Py_ssize_t fxs_argument_slots(PyCodeObject *code)
@@ -200,193 +239,29 @@ int fxs_check_replacement(PyCodeObject *original, PyCodeObject *replacement)
     return 0;
 }
 
-static int holds_by_python(FXSEntry *entry, PyObject **slots, Py_ssize_t count, PyObject *function)
-{
-    PyObject *locals = PyTuple_New(count);
-    if (locals == NULL) {
-        PyErr_WriteUnraisable(entry->guard);
-        return 0;
-    }
-    for (Py_ssize_t i = 0; i < count; i++) {
-        PyObject *value = slots[i] == NULL ? Py_None : slots[i];
-        PyTuple_SET_ITEM(locals, i, Py_NewRef(value));
-    }
-    PyObject *answer = PyObject_CallFunctionObjArgs(entry->guard, locals, function, NULL);
-    Py_DECREF(locals);
-    int holds = answer == NULL ? -1 : PyObject_IsTrue(answer);
-    Py_XDECREF(answer);
-    if (holds < 0) {
-        if (PyErr_ExceptionMatches(PyExc_RecursionError)) {
-            PyErr_Clear(); /* too deep to check; not the guard's fault */
-        }
-        else {
-            PyErr_WriteUnraisable(entry->guard);
-        }
-        return 0;
-    }
-    return holds;
-}
+enum { MOST_INDEXED = 64 };
 
-int fxs_entry_holds(FXSEntry *entry, PyObject **slots, Py_ssize_t count, PyObject *function)
-{
-    if (entry->native != NULL) {
-        return entry->native(entry->guard, slots, count, function) > 0;
-    }
-    return entry->guard == Py_None ? 1 : holds_by_python(entry, slots, count, function);
-}
-
-/* The guards package's functions; NULL, without exception, while it is not imported or where it is another version's. */
-static const FXSGuardsABI *guards_abi(void)
-{
-    static const FXSGuardsABI *abi = NULL;
-    if (abi == NULL) {
-        if (PyDict_GetItemString(PyImport_GetModuleDict(), FXS_GUARDS_MODULE) == NULL) {
-            return NULL; /* never imported: no guard can be its evaluator */
-        }
-        const FXSGuardsABI *found = PyCapsule_Import(FXS_GUARDS_CAPSULE, 0);
-        if (found == NULL) {
-            PyErr_Clear();
-        }
-        else if (found->version == FXS_GUARDS_ABI_VERSION) {
-            abi = found;
-        }
-    }
-    return abi;
-}
-
-/* The guards package's check function if the guard is its evaluator; NULL otherwise, no exception. */
-static int (*native_check(PyObject *guard))(void *, PyObject **, Py_ssize_t, PyObject *)
-{
-    const FXSGuardsABI *abi = guard == Py_None ? NULL : guards_abi();
-    return abi != NULL && PyObject_TypeCheck(guard, abi->evaluator_type) ? abi->check : NULL;
-}
-
-/* Two entries are as quickly tried as told apart. */
-enum { FEW_ENTRIES = 2, MOST_INDEXED = 64 };
-
-static void make_index(FXSCodeState *state)
+static void make_index(FXSVersions *list)
 {
     PyObject *evaluators[MOST_INDEXED];
     int n = 0;
-    state->is_indexed = 1;
-    for (FXSEntry *entry = state->first; entry != NULL; entry = entry->next) {
+    list->is_indexed = 1;
+    for (FXSEntry *entry = list->first; entry != NULL; entry = entry->next) {
         entry->ordinal = entry->native != NULL && n < MOST_INDEXED ? n : -1;
         if (entry->ordinal >= 0) {
             evaluators[n++] = entry->guard;
         }
     }
-    state->index = n > FEW_ENTRIES ? guards_abi()->index_build(evaluators, n) : NULL;
+    list->index = n > FXS_FEW_ENTRIES ? fxs_guards_abi()->index_build(evaluators, n) : NULL;
 }
 
-uint64_t fxs_code_state_candidates(FXSCodeState *state, PyObject **slots, Py_ssize_t count, PyObject *function)
+uint64_t fxs_versions_candidates(FXSVersions *list, PyObject **slots, Py_ssize_t count, PyObject *function)
 {
-    if (state->count <= FEW_ENTRIES) {
-        return UINT64_MAX;
+    if (!list->is_indexed) {
+        make_index(list);
     }
-    if (!state->is_indexed) {
-        make_index(state);
-    }
-    return state->index == NULL ? UINT64_MAX : guards_abi()->index_candidates(state->index, slots, count, function);
+    return list->index == NULL ? UINT64_MAX : fxs_guards_abi()->index_candidates(list->index, slots, count, function);
 }
-
-static PyObject *entry_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
-{
-    static char *names[] = {"code", "guard", "extra", NULL};
-    PyObject *code, *guard = Py_None, *extra = Py_None;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!|OO", names, &PyCode_Type, &code, &guard, &extra)) {
-        return NULL;
-    }
-    int (*native)(void *, PyObject **, Py_ssize_t, PyObject *) = native_check(guard);
-    if (native == NULL && guard != Py_None && !PyCallable_Check(guard)) {
-        PyErr_Format(PyExc_TypeError, "a guard is None, a native evaluator or callable, not %R", Py_TYPE(guard));
-        return NULL;
-    }
-    FXSEntry *entry = (FXSEntry *)type->tp_alloc(type, 0);
-    if (entry == NULL) {
-        return NULL;
-    }
-    entry->code = (PyCodeObject *)Py_NewRef(code);
-    entry->guard = Py_NewRef(guard);
-    entry->extra = Py_NewRef(extra);
-    entry->native = native;
-    entry->frame_size = fxs_code_frame_size(entry->code);
-    return (PyObject *)entry;
-}
-
-static int entry_traverse(PyObject *self, visitproc visit, void *arg)
-{
-    FXSEntry *entry = (FXSEntry *)self;
-    Py_VISIT(entry->code);
-    Py_VISIT(entry->guard);
-    Py_VISIT(entry->extra);
-    return 0;
-}
-
-static int entry_clear(PyObject *self)
-{
-    FXSEntry *entry = (FXSEntry *)self;
-    Py_CLEAR(entry->extra);
-    return 0;
-}
-
-static void entry_dealloc(PyObject *self)
-{
-    FXSEntry *entry = (FXSEntry *)self;
-    PyObject_GC_UnTrack(self);
-    if (entry->weakrefs != NULL) {
-        PyObject_ClearWeakRefs(self);
-    }
-    Py_XDECREF(entry->code);
-    Py_XDECREF(entry->guard);
-    Py_XDECREF(entry->extra);
-    Py_TYPE(self)->tp_free(self);
-}
-
-static PyObject *entry_invalidate(PyObject *self, PyObject *Py_UNUSED(ignored))
-{
-    Py_INCREF(self);
-    fxs_entry_unlink((FXSEntry *)self);
-    Py_DECREF(self);
-    Py_RETURN_NONE;
-}
-
-static PyObject *entry_is_cached(PyObject *self, void *Py_UNUSED(closure))
-{
-    return PyBool_FromLong(((FXSEntry *)self)->state != NULL);
-}
-
-static PyMethodDef entry_methods[] = {
-    {"invalidate", entry_invalidate, METH_NOARGS, "Take the entry out of its code's cache; it never runs again."},
-    {NULL, NULL, 0, NULL},
-};
-
-static PyGetSetDef entry_getset[] = {
-    {"cached", entry_is_cached, NULL, "Whether the entry is in a code's cache.", NULL},
-    {NULL, NULL, NULL, NULL, NULL},
-};
-
-static PyMemberDef entry_members[] = {
-    {"code", T_OBJECT, offsetof(FXSEntry, code), READONLY, "The replacement code object."},
-    {"guard", T_OBJECT, offsetof(FXSEntry, guard), READONLY, "What must hold for it to run; None: always."},
-    {"extra", T_OBJECT, offsetof(FXSEntry, extra), 0, "Whatever its maker keeps with it."},
-    {"hits", T_ULONGLONG, offsetof(FXSEntry, hits), READONLY, "How often it ran from the cache."},
-    {NULL, 0, 0, 0, NULL},
-};
-
-PyTypeObject FXSEntry_Type = {
-    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "dynamo_capture._eval_frame.Entry",
-    .tp_basicsize = sizeof(FXSEntry),
-    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_BASETYPE,
-    .tp_doc = "Entry(code, guard=None, extra=None): a replacement code object and the guard under which it runs.",
-    .tp_new = entry_new,
-    .tp_traverse = entry_traverse,
-    .tp_clear = entry_clear,
-    .tp_dealloc = entry_dealloc,
-    .tp_methods = entry_methods,
-    .tp_members = entry_members,
-    .tp_getset = entry_getset,
-    .tp_weaklistoffset = offsetof(FXSEntry, weakrefs),
-};
 
 int fxs_code_cache_init(void)
 {

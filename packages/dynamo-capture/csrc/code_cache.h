@@ -10,7 +10,7 @@ typedef enum {
     FXS_SKIP_RECURSIVELY = 2 /* and everything they call */
 } FXSSkip;
 
-struct FXSCodeState;
+struct FXSVersions;
 
 /* A replacement for a code object and the guard that says when it may run. A Python object, linked into a list. */
 typedef struct FXSEntry {
@@ -19,30 +19,30 @@ typedef struct FXSEntry {
     PyObject *guard;  /* None: always */
     int (*native)(void *, PyObject **, Py_ssize_t, PyObject *); /* the guard's C function, or NULL */
     PyObject *extra;  /* whatever its maker wants to keep with it */
-    void *callback;   /* the callback that gave it, by identity: it runs under no other. NULL: under any */
     PyObject *weakrefs;
     Py_ssize_t frame_size;
     unsigned long long hits;
-    int ordinal;                /* its place in the index of its state; negative: none */
-    struct FXSCodeState *state; /* the list it is in, or NULL */
-    struct FXSEntry *next;      /* owned */
+    int ordinal;              /* its place in the index of its list; negative: none */
+    struct FXSVersions *list; /* the list it is in, or NULL */
+    struct FXSEntry *next;    /* owned */
 } FXSEntry;
 
-/* What one callback said about a code object. */
-typedef struct FXSRefusal {
-    void *callback; /* by identity, as in an entry */
-    FXSSkip skip;
-    struct FXSRefusal *next; /* owned */
-} FXSRefusal;
-
-typedef struct FXSCodeState {
+/* What one callback has of a code object, and said about it. Callbacks neither see nor count each other's entries. */
+typedef struct FXSVersions {
+    void *callback;  /* by identity; NULL: any */
     FXSEntry *first; /* owned */
     Py_ssize_t count;
     unsigned long version; /* changes whenever the list does */
     void *index;           /* what tells its entries apart (guards_abi.h), or NULL */
     int is_indexed;        /* whether an index of the entries there are was tried for */
-    FXSSkip skip;          /* under every callback */
-    FXSRefusal *refusals;  /* and under some. Owned */
+    int is_free;           /* the callback is gone: the next one may have the place */
+    FXSSkip skip;          /* under this callback */
+    struct FXSVersions *next; /* owned */
+} FXSVersions;
+
+typedef struct FXSCodeState {
+    FXSVersions any;    /* what holds under every callback */
+    FXSVersions *lists; /* the last one asked for first; they stay where they are in memory as long as the code lives */
 } FXSCodeState;
 
 extern PyTypeObject FXSEntry_Type;
@@ -53,26 +53,32 @@ int fxs_code_cache_init(void);
 FXSCodeState *fxs_code_state(PyCodeObject *code);
 /* The same, made if need be; NULL with an exception on failure. */
 FXSCodeState *fxs_code_state_make(PyCodeObject *code);
+/* What a callback has of the code, NULL if nothing; of NULL: what holds under any. */
+FXSVersions *fxs_code_state_find(FXSCodeState *state, void *callback);
+/* The same, made if need be; NULL with an exception on failure. */
+FXSVersions *fxs_code_state_find_or_make(FXSCodeState *state, void *callback);
+/* Drop the entries of a callback (NULL: of all) and what it said. */
+void fxs_code_state_forget(FXSCodeState *state, void *callback);
+/* The same where the callback is gone: another one may have its place. */
+void fxs_code_state_release(FXSCodeState *state, void *callback);
+/* Whether frames of the code run as they are under a callback, whose list this is (or NULL). */
+FXSSkip fxs_code_state_skip(FXSCodeState *state, FXSVersions *list);
+/* The same under any callback. */
+FXSSkip fxs_code_state_most_skipped(FXSCodeState *state);
 /* Put an entry in front; -1 with an exception if it is in a list already. */
-int fxs_code_state_add(FXSCodeState *state, FXSEntry *entry);
+int fxs_versions_add(FXSVersions *list, FXSEntry *entry);
 /* Take an entry out of its list, if it is in one. */
 void fxs_entry_unlink(FXSEntry *entry);
-/* Drop all entries. */
-void fxs_code_state_clear(FXSCodeState *state);
-/* Whether frames of the code run as they are under a callback; NULL: under any. */
-FXSSkip fxs_code_state_skip(FXSCodeState *state, void *callback);
-/* Say so of one callback; -1 with an exception on failure. */
-int fxs_code_state_refuse(FXSCodeState *state, void *callback, FXSSkip skip);
-/* Forget what the callbacks said. */
-void fxs_code_state_forgive(FXSCodeState *state);
 /* Move an entry of the list to its front. */
-void fxs_code_state_touch(FXSCodeState *state, FXSEntry *entry);
+void fxs_versions_touch(FXSVersions *list, FXSEntry *entry);
 /* 0 if frames of `original` can run `replacement` in place; -1 with ValueError otherwise. */
 int fxs_check_replacement(PyCodeObject *original, PyCodeObject *replacement);
 /* How many slots of a frame the caller fills. */
 Py_ssize_t fxs_argument_slots(PyCodeObject *code);
-/* Which entries may fit a call: bit `ordinal`. All where nothing tells them apart. */
-uint64_t fxs_code_state_candidates(FXSCodeState *state, PyObject **slots, Py_ssize_t count, PyObject *function);
+/* So many entries are as quickly tried as told apart. */
+enum { FXS_FEW_ENTRIES = 2 };
+/* Which of more entries may fit a call: bit `ordinal`. All where nothing tells them apart. */
+uint64_t fxs_versions_candidates(FXSVersions *list, PyObject **slots, Py_ssize_t count, PyObject *function);
 /* Whether the entry's guard holds: 1 or 0, no exception. */
 int fxs_entry_holds(FXSEntry *entry, PyObject **slots, Py_ssize_t count, PyObject *function);
 

@@ -103,50 +103,67 @@ static PyObject *run_entry(FXSThread *thread, PyThreadState *tstate, _PyInterpre
     return result;
 }
 
-/* The first entry whose guard holds, moved to the front (borrowed); NULL if there is none. Guards may run user code,
- * which may change the list: then the search starts over, a few times. */
-static FXSEntry *find_entry(FXSThread *thread, FXSCodeState *state, _PyInterpreterFrame *frame, PyCodeObject *code)
+/* What a callback has of a code; mostly it was the last one that asked. */
+static inline FXSVersions *list_of(FXSCodeState *state, PyObject *callback)
+{
+    FXSVersions *first = state->lists;
+    return FXS_LIKELY(first != NULL && first->callback == callback && !first->is_free)
+               ? first
+               : fxs_code_state_find(state, callback);
+}
+
+/* The first entry of a list whose guard holds, moved to the front (borrowed); NULL if there is none. Guards may run user
+ * code, which may change the list: then the search starts over, a few times. */
+static inline FXSEntry *search(FXSVersions *list, _PyInterpreterFrame *frame, PyCodeObject *code)
 {
     Py_ssize_t count = fxs_argument_slots(code);
     PyObject *function = FXS_FRAME_FUNCTION(frame);
-    PyObject *callback = thread->callback;
-    FXSEntry *found = NULL;
     int restarts = 0;
-    uint64_t candidates = fxs_code_state_candidates(state, frame->localsplus, count, function);
-    thread->callback = NULL;
-    for (FXSEntry *entry = state->first; entry != NULL;) {
-        if (entry->callback != NULL && entry->callback != callback) {
-            entry = entry->next; /* another region's: other options, another backend */
-            continue;
-        }
+    uint64_t candidates = list->count <= FXS_FEW_ENTRIES
+                              ? UINT64_MAX
+                              : fxs_versions_candidates(list, frame->localsplus, count, function);
+    for (FXSEntry *entry = list->first; entry != NULL;) {
         if (candidates != UINT64_MAX && entry->ordinal >= 0 && !(candidates >> entry->ordinal & 1)) {
             entry = entry->next;
             continue;
         }
-        unsigned long version = state->version;
+        unsigned long version = list->version;
         Py_INCREF(entry);
         int holds = fxs_entry_holds(entry, frame->localsplus, count, function);
-        int still_there = entry->state == state;
+        int still_there = entry->list == list;
         FXSEntry *next = entry->next;
         Py_DECREF(entry);
         if (holds && still_there) {
-            found = entry;
-            break;
+            entry->hits++;
+            if (list->first != entry) {
+                fxs_versions_touch(list, entry);
+            }
+            return entry;
         }
-        if (FXS_UNLIKELY(state->version != version)) {
+        if (FXS_UNLIKELY(list->version != version)) {
             if (++restarts > 4) {
-                break;
+                return NULL;
             }
             candidates = UINT64_MAX; /* there are other entries now */
-            next = state->first;
+            next = list->first;
         }
         entry = next;
     }
-    thread->callback = callback;
-    if (found != NULL) {
-        found->hits++;
-        fxs_code_state_touch(state, found);
+    return NULL;
+}
+
+/* The entry that fits a frame under the thread's callback, whose list is `own` (or NULL); borrowed, or NULL. That list
+ * stays the callback's while the callback lives, that is, for longer than the search. */
+static FXSEntry *find_entry(FXSThread *thread, FXSCodeState *state, FXSVersions *own, _PyInterpreterFrame *frame,
+                            PyCodeObject *code)
+{
+    PyObject *callback = thread->callback;
+    thread->callback = NULL;
+    FXSEntry *found = own == NULL ? NULL : search(own, frame, code);
+    if (found == NULL && FXS_UNLIKELY(state->any.first != NULL)) {
+        found = search(&state->any, frame, code);
     }
+    thread->callback = callback;
     return found;
 }
 
@@ -155,7 +172,7 @@ static FXSEntry *find_entry(FXSThread *thread, FXSCodeState *state, _PyInterpret
 /* The callback's answer (owned); NULL with its exception. Nothing is active in this thread while it runs. */
 static PyObject *ask(FXSThread *thread, _PyInterpreterFrame *frame, Py_ssize_t entries)
 {
-    PyObject *view = fxs_frame_view(frame);
+    PyObject *view = fxs_frame_view(frame, thread->callback);
     PyObject *number = view == NULL ? NULL : PyLong_FromSsize_t(entries);
     PyObject *answer = NULL;
     if (number != NULL) {
@@ -168,37 +185,34 @@ static PyObject *ask(FXSThread *thread, _PyInterpreterFrame *frame, Py_ssize_t e
     return answer;
 }
 
-/* Cache an entry; -1 with an exception if it does not fit the code. */
-int fxs_admit(PyCodeObject *code, FXSEntry *entry)
+/* What a callback has of a code; NULL with an exception on failure. */
+static FXSVersions *versions_of(void *callback, PyCodeObject *code)
+{
+    FXSCodeState *state = fxs_code_state_make(code);
+    return state == NULL ? NULL : fxs_code_state_find_or_make(state, callback);
+}
+
+int fxs_admit(void *callback, PyCodeObject *code, FXSEntry *entry)
 {
     if (fxs_check_replacement(code, entry->code) < 0) {
         return -1;
     }
-    FXSCodeState *state = fxs_code_state_make(code);
-    if (state == NULL || fxs_code_state_add(state, entry) < 0) {
+    FXSVersions *list = versions_of(callback, code);
+    if (list == NULL || fxs_versions_add(list, entry) < 0) {
         return -1;
     }
     fxs_code_reserve(code, entry->frame_size);
     return 0;
 }
 
-int fxs_set_skip(PyCodeObject *code, FXSSkip skip)
+int fxs_set_skip(void *callback, PyCodeObject *code, FXSSkip skip)
 {
-    FXSCodeState *state = fxs_code_state_make(code);
-    if (state == NULL) {
+    FXSVersions *list = versions_of(callback, code);
+    if (list == NULL) {
         return -1;
     }
-    state->skip = skip;
-    if (skip == FXS_SKIP_NOTHING) {
-        fxs_code_state_forgive(state);
-    }
+    list->skip = skip;
     return 0;
-}
-
-int fxs_refuse(void *callback, PyCodeObject *code, FXSSkip skip)
-{
-    FXSCodeState *state = fxs_code_state_make(code);
-    return state == NULL ? -1 : fxs_code_state_refuse(state, callback, skip);
 }
 
 /* No entry fits: ask, and do as told. An exception leaves through the frame, as if its first instruction had raised. */
@@ -206,7 +220,8 @@ static PyObject *miss(FXSThread *thread, PyThreadState *tstate, _PyInterpreterFr
 {
     Py_ssize_t taken = fxs_code_frame_size(code);
     FXSCodeState *state = fxs_code_state(code);
-    PyObject *answer = ask(thread, frame, state == NULL ? 0 : state->count);
+    FXSVersions *own = state == NULL ? NULL : fxs_code_state_find(state, thread->callback);
+    PyObject *answer = ask(thread, frame, own == NULL ? 0 : own->count);
     int status = 0;
     PyObject *result = NULL;
     if (answer == NULL) {
@@ -217,12 +232,11 @@ static PyObject *miss(FXSThread *thread, PyThreadState *tstate, _PyInterpreterFr
         return run(thread, tstate, frame, 0);
     }
     if (answer == skip_recursively) {
-        status = fxs_refuse(thread->callback, code, FXS_SKIP_RECURSIVELY);
+        status = fxs_set_skip(thread->callback, code, FXS_SKIP_RECURSIVELY);
         result = status < 0 ? NULL : run_inactive(thread, tstate, frame);
     }
     else if (PyObject_TypeCheck(answer, &FXSEntry_Type)) {
-        ((FXSEntry *)answer)->callback = thread->callback;
-        status = fxs_admit(code, (FXSEntry *)answer);
+        status = fxs_admit(thread->callback, code, (FXSEntry *)answer);
         result = status < 0 ? NULL : run_entry(thread, tstate, frame, (FXSEntry *)answer, taken);
     }
     else if (answer == as_written) {
@@ -230,12 +244,13 @@ static PyObject *miss(FXSThread *thread, PyThreadState *tstate, _PyInterpreterFr
     }
     else if (answer == again) {
         state = fxs_code_state(code);
-        FXSEntry *entry = state == NULL ? NULL : find_entry(thread, state, frame, code);
+        own = state == NULL ? NULL : fxs_code_state_find(state, thread->callback);
+        FXSEntry *entry = state == NULL ? NULL : find_entry(thread, state, own, frame, code);
         result = entry == NULL ? run(thread, tstate, frame, 0) : run_entry(thread, tstate, frame, entry, taken);
     }
     else {
         if (answer == skip_code) {
-            status = fxs_refuse(thread->callback, code, FXS_SKIP_CODE);
+            status = fxs_set_skip(thread->callback, code, FXS_SKIP_CODE);
         }
         else if (answer != Py_None) {
             PyErr_Format(PyExc_TypeError,
@@ -262,14 +277,15 @@ static PyObject *dispatch(FXSThread *thread, PyThreadState *tstate, _PyInterpret
     }
     FXSCodeState *state = fxs_code_state(code);
     if (state != NULL) {
-        if (state->first != NULL) {
+        FXSVersions *own = list_of(state, thread->callback);
+        if ((own != NULL && own->first != NULL) || state->any.first != NULL) {
             Py_ssize_t taken = fxs_code_frame_size(code);
-            FXSEntry *entry = find_entry(thread, state, frame, code);
+            FXSEntry *entry = find_entry(thread, state, own, frame, code);
             if (entry != NULL) {
                 return run_entry(thread, tstate, frame, entry, taken);
             }
         }
-        FXSSkip skip = fxs_code_state_skip(state, thread->callback);
+        FXSSkip skip = fxs_code_state_skip(state, own);
         if (skip == FXS_SKIP_CODE) {
             return run(thread, tstate, frame, 0);
         }

@@ -13,6 +13,7 @@ typedef struct {
     PyObject *builtins;
     PyObject *closure;
     PyObject *locals;
+    PyObject *owner;
 } FrameView;
 
 /* The argument slots that are set, by name. */
@@ -33,18 +34,21 @@ static PyObject *arguments_by_name(PyCodeObject *code, PyObject **slots)
     return locals;
 }
 
-PyObject *fxs_frame_view(_PyInterpreterFrame *frame)
+PyObject *fxs_frame_view(_PyInterpreterFrame *frame, PyObject *callback)
 {
     PyCodeObject *code = FXS_FRAME_CODE(frame);
     PyObject *locals = arguments_by_name(code, frame->localsplus);
     if (locals == NULL) {
         return NULL;
     }
-    FrameView *view = PyObject_GC_New(FrameView, &FXSFrameView_Type);
+    PyObject *owner = PyLong_FromVoidPtr(callback);
+    FrameView *view = owner == NULL ? NULL : PyObject_GC_New(FrameView, &FXSFrameView_Type);
     if (view == NULL) {
+        Py_XDECREF(owner);
         Py_DECREF(locals);
         return NULL;
     }
+    view->owner = owner;
     PyObject *function = FXS_FRAME_FUNCTION(frame);
     PyObject *closure = PyFunction_GET_CLOSURE(function);
     view->code = Py_NewRef(code);
@@ -78,6 +82,7 @@ static int view_clear(PyObject *self)
     Py_CLEAR(view->builtins);
     Py_CLEAR(view->closure);
     Py_CLEAR(view->locals);
+    Py_CLEAR(view->owner);
     return 0;
 }
 
@@ -95,6 +100,7 @@ static PyMemberDef view_members[] = {
     {"builtins", T_OBJECT, offsetof(FrameView, builtins), READONLY, "Its builtins, as a dictionary."},
     {"closure", T_OBJECT, offsetof(FrameView, closure), READONLY, "Its cells, in the order of co_freevars."},
     {"locals", T_OBJECT, offsetof(FrameView, locals), READONLY, "The arguments by name."},
+    {"owner", T_OBJECT, offsetof(FrameView, owner), READONLY, "The id of the callback that is asked."},
     {NULL, 0, 0, 0, NULL},
 };
 

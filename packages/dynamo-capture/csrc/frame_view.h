@@ -6,7 +6,7 @@
 
 extern PyTypeObject FXSFrameView_Type;
 
-/* A new view; NULL with an exception on failure. */
-PyObject *fxs_frame_view(_PyInterpreterFrame *frame);
+/* A new view for the callback that is asked; NULL with an exception on failure. */
+PyObject *fxs_frame_view(_PyInterpreterFrame *frame, PyObject *callback);
 
 #endif

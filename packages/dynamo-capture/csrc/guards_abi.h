@@ -21,4 +21,7 @@ typedef struct {
     void (*index_free)(void *index);
 } FXSGuardsABI;
 
+/* The guards package's functions; NULL, without exception, while it is not imported or where it is another version's. */
+const FXSGuardsABI *fxs_guards_abi(void);
+
 #endif

@@ -64,33 +64,75 @@ static PyCodeObject *as_code(PyObject *object)
     return NULL;
 }
 
-static PyObject *py_entries(PyObject *Py_UNUSED(module), PyObject *argument)
+/* Arguments (code, owner=0): a code object and the id of a callback; 0 with an exception on failure. */
+static int code_and_owner(PyObject *args, PyCodeObject **code, void **owner)
 {
-    PyCodeObject *code = as_code(argument);
-    PyObject *list = code == NULL ? NULL : PyList_New(0);
-    if (list == NULL) {
-        return NULL;
+    PyObject *found, *id = NULL;
+    if (!PyArg_ParseTuple(args, "O|O!", &found, &PyLong_Type, &id) || (*code = as_code(found)) == NULL) {
+        return 0;
     }
-    FXSCodeState *state = fxs_code_state(code);
-    for (FXSEntry *entry = state == NULL ? NULL : state->first; entry != NULL; entry = entry->next) {
+    *owner = id == NULL ? NULL : PyLong_AsVoidPtr(id);
+    return !PyErr_Occurred();
+}
+
+static int append_entries(PyObject *list, FXSVersions *versions)
+{
+    for (FXSEntry *entry = versions == NULL ? NULL : versions->first; entry != NULL; entry = entry->next) {
         if (PyList_Append(list, (PyObject *)entry) < 0) {
-            Py_DECREF(list);
-            return NULL;
+            return -1;
         }
+    }
+    return 0;
+}
+
+static PyObject *py_entries(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    PyCodeObject *code;
+    void *owner;
+    PyObject *list = code_and_owner(args, &code, &owner) ? PyList_New(0) : NULL;
+    FXSCodeState *state = list == NULL ? NULL : fxs_code_state(code);
+    if (state == NULL) {
+        return list;
+    }
+    int status = append_entries(list, fxs_code_state_find(state, owner));
+    if (owner == NULL) {
+        for (FXSVersions *one = state->lists; one != NULL && status == 0; one = one->next) {
+            status = append_entries(list, one);
+        }
+    }
+    if (status < 0) {
+        Py_CLEAR(list);
     }
     return list;
 }
 
-static PyObject *py_clear_entries(PyObject *Py_UNUSED(module), PyObject *argument)
+static PyObject *py_forget(PyObject *Py_UNUSED(module), PyObject *args)
 {
-    PyCodeObject *code = as_code(argument);
-    if (code == NULL) {
+    PyCodeObject *code;
+    void *owner;
+    if (!code_and_owner(args, &code, &owner)) {
         return NULL;
     }
     FXSCodeState *state = fxs_code_state(code);
     if (state != NULL) {
         Py_INCREF(code);
-        fxs_code_state_clear(state);
+        fxs_code_state_forget(state, owner);
+        Py_DECREF(code);
+    }
+    Py_RETURN_NONE;
+}
+
+static PyObject *py_release(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    PyCodeObject *code;
+    void *owner;
+    if (!code_and_owner(args, &code, &owner)) {
+        return NULL;
+    }
+    FXSCodeState *state = fxs_code_state(code);
+    if (state != NULL && owner != NULL) {
+        Py_INCREF(code);
+        fxs_code_state_release(state, owner);
         Py_DECREF(code);
     }
     Py_RETURN_NONE;
@@ -102,7 +144,7 @@ static PyObject *py_add_entry(PyObject *Py_UNUSED(module), PyObject *args)
     if (!PyArg_ParseTuple(args, "O!O!", &PyCode_Type, &code, &FXSEntry_Type, &entry)) {
         return NULL;
     }
-    if (fxs_admit((PyCodeObject *)code, (FXSEntry *)entry) < 0) {
+    if (fxs_admit(NULL, (PyCodeObject *)code, (FXSEntry *)entry) < 0) {
         return NULL;
     }
     Py_RETURN_NONE;
@@ -110,31 +152,36 @@ static PyObject *py_add_entry(PyObject *Py_UNUSED(module), PyObject *args)
 
 static PyObject *py_set_skip(PyObject *Py_UNUSED(module), PyObject *args)
 {
-    PyObject *code, *callback = Py_None;
+    PyObject *code, *id = NULL;
     int skip;
-    if (!PyArg_ParseTuple(args, "O!i|O", &PyCode_Type, &code, &skip, &callback)) {
+    if (!PyArg_ParseTuple(args, "O!i|O!", &PyCode_Type, &code, &skip, &PyLong_Type, &id)) {
         return NULL;
     }
     if (skip < FXS_SKIP_NOTHING || skip > FXS_SKIP_RECURSIVELY) {
         PyErr_SetString(PyExc_ValueError, "0: nothing is skipped, 1: the code, 2: the code and all it calls");
         return NULL;
     }
-    int status = callback == Py_None ? fxs_set_skip((PyCodeObject *)code, (FXSSkip)skip)
-                                     : fxs_refuse(callback, (PyCodeObject *)code, (FXSSkip)skip);
-    if (status < 0) {
+    void *owner = id == NULL ? NULL : PyLong_AsVoidPtr(id);
+    if (PyErr_Occurred() || fxs_set_skip(owner, (PyCodeObject *)code, (FXSSkip)skip) < 0) {
         return NULL;
     }
     Py_RETURN_NONE;
 }
 
-static PyObject *py_get_skip(PyObject *Py_UNUSED(module), PyObject *argument)
+static PyObject *py_get_skip(PyObject *Py_UNUSED(module), PyObject *args)
 {
-    PyCodeObject *code = as_code(argument);
-    if (code == NULL) {
+    PyCodeObject *code;
+    void *owner;
+    if (!code_and_owner(args, &code, &owner)) {
         return NULL;
     }
     FXSCodeState *state = fxs_code_state(code);
-    return PyLong_FromLong(state == NULL ? FXS_SKIP_NOTHING : (long)fxs_code_state_skip(state, NULL));
+    FXSSkip skip = FXS_SKIP_NOTHING;
+    if (state != NULL) {
+        skip = owner == NULL ? fxs_code_state_most_skipped(state)
+                             : fxs_code_state_skip(state, fxs_code_state_find(state, owner));
+    }
+    return PyLong_FromLong((long)skip);
 }
 
 static PyObject *py_check_replacement(PyObject *Py_UNUSED(module), PyObject *args)
@@ -167,13 +214,18 @@ static PyMethodDef methods[] = {
     {"set_rival", py_set_rival, METH_O,
      "set_rival(exchange): how another compiler is switched off in this thread; exchange(callback) -> previous."},
     {"is_installed", py_is_installed, METH_NOARGS, "Whether the interpreter evaluates frames through the hook now."},
-    {"entries", py_entries, METH_O, "entries(code): the cached entries, most recently used first."},
-    {"clear_entries", py_clear_entries, METH_O, "clear_entries(code): drop them all."},
-    {"add_entry", py_add_entry, METH_VARARGS, "add_entry(code, entry): cache an entry; ValueError if it cannot replace."},
+    {"entries", py_entries, METH_VARARGS,
+     "entries(code, owner=0): those that the callback with this id has cached, most recently used first; 0: all."},
+    {"forget", py_forget, METH_VARARGS,
+     "forget(code, owner=0): the entries that the callback with this id has, and that it skips the code; 0: of all."},
+    {"release", py_release, METH_VARARGS, "release(code, owner): the callback with this id is gone, and all it had."},
+    {"add_entry", py_add_entry, METH_VARARGS,
+     "add_entry(code, entry): cache an entry for every callback; ValueError if it cannot replace."},
     {"set_skip", py_set_skip, METH_VARARGS,
-     "set_skip(code, n, callback=None): 0 ask about frames of the code, 1 run them as they are, 2 and all they call; "
-     "under one callback, or under every one (0: forget what was said of any)."},
-    {"get_skip", py_get_skip, METH_O, "get_skip(code): the most that was set, under any callback."},
+     "set_skip(code, n, owner=0): 0 ask about frames of the code, 1 run them as they are, 2 and all they call; under the "
+     "callback with this id, or, beside what it said itself, under every one."},
+    {"get_skip", py_get_skip, METH_VARARGS,
+     "get_skip(code, owner=0): what holds under the callback with this id; 0: the most that was set, under any."},
     {"check_replacement", py_check_replacement, METH_VARARGS,
      "check_replacement(original, replacement): ValueError unless frames of one can run the other in place."},
     {"rest", (PyCFunction)(void (*)(void))fxs_rest, METH_FASTCALL,

@@ -55,6 +55,78 @@ def test_limits_of_the_cache(caplog: pytest.LogCaptureFixture, answering: Any, f
     assert wrapped(9) == 109
 
 
+class _Tied:
+    """What an entry was made for."""
+
+    def __init__(self) -> None:
+        self.dead = False
+
+    def is_dead(self) -> bool:
+        return self.dead
+
+
+def test_entries_that_died_count_only_in_all(
+    caplog: pytest.LogCaptureFixture, answering: Any, fresh: Any
+) -> None:
+    f = fresh(plus_one)
+    made: list[_Tied] = []
+
+    def exactly(frame: FrameView) -> Entry:
+        wanted = frame.locals["x"]
+        made.append(_Tied())
+        return Entry(times_hundred.__code__, lambda given, _: given[0] == wanted, made[-1])
+
+    cache = CodeCache(limit=2, total=2, in_all=5)
+    wrapped = frame_hook.optimize(f, FrameCallback(answering({f.__code__: exactly}), cache))
+    assert (wrapped(1), wrapped(2)) == (100, 200)
+    made[0].dead = True
+    assert wrapped(3) == 300
+    assert [entry.extra for entry in frame_hook.entries(f.__code__)] == [made[2], made[1]]
+    made[1].dead = made[2].dead = True
+    assert (wrapped(4), wrapped(5)) == (400, 500)
+    made[3].dead = True
+    assert wrapped(6) == 7, "five compilations in all"
+    assert wrapped(5) == 500
+    assert "uncompiled" in caplog.text
+
+
+def test_callbacks_neither_count_nor_drop_each_others_entries(answering: Any, fresh: Any) -> None:
+    f = fresh(plus_one)
+    counts: list[int] = []
+
+    def once(frame: FrameView, count: int) -> Any:
+        counts.append(count)
+        return Entry(times_hundred.__code__)
+
+    callbacks = [FrameCallback(once, CodeCache(limit=1, total=1)) for _ in range(3)]
+    wrapped = [frame_hook.optimize(f, callback) for callback in callbacks]
+    assert [one(1) for one in wrapped * 2] == [100] * 6
+    assert counts == [0, 0, 0]
+    assert [len(frame_hook.entries(f.__code__, id(callback))) for callback in callbacks] == [1, 1, 1]
+    callbacks[0].cache.reset()
+    assert [one(1) for one in wrapped] == [100] * 3
+    assert counts == [0] * 4
+    gone = id(callbacks[1])
+    del callbacks[1], wrapped[1]
+    gc.collect()
+    assert frame_hook.entries(f.__code__, gone) == []
+    assert [one(1) for one in wrapped] == [100] * 2
+    assert counts == [0] * 4
+
+
+def test_what_is_skipped_under_every_callback_outlives_them(fresh: Any) -> None:
+    f = fresh(plus_one)
+    frame_hook.skip(f.__code__)
+    cache = CodeCache()
+    callback = FrameCallback(lambda frame, count: None, cache)
+    cache.skip(f.__code__)
+    cache.reset()
+    assert frame_hook.is_skipped(f.__code__)
+    del callback
+    gc.collect()
+    assert frame_hook.is_skipped(f.__code__)
+
+
 def test_entries_go_with_their_owners(answering: Any, fresh: Any) -> None:
     class Owner:
         pass

@@ -117,7 +117,7 @@ class FrameCompiler:
             return AS_WRITTEN
         lock = session.locks.setdefault(id(view.code), threading.RLock())
         if not lock.acquire(blocking=False):
-            return _wait_for_entry(lock, view.code) if session.waits else None
+            return _wait_for_entry(lock, view) if session.waits else None
         HANDLED.error = sys.exc_info()[1]
         try:
             with span("frame", code=view.code, where=location_of_frame(view), earlier=count) as event:
@@ -152,7 +152,8 @@ class FrameCompiler:
     def _answer(self, view: FrameView, count: int, stance: Stance) -> Any:
         """The answer to the hook, in the only thread that compiles this code now."""
         session = self._session
-        known = session.report.own(entry.extra for entry in entries(view.code)) if count else []
+        versions = [entry.extra for entry in entries(view.code, view.owner)] if count else []
+        known = [version for version in versions if isinstance(version, Replacement)]
         if known:
             fails = stance == "fail_on_recompile" or stock_setting("error_on_recompile", False)
             self._explain_recompilation(view, known, fails)
@@ -382,13 +383,13 @@ class FrameCompiler:
         return None
 
 
-def _wait_for_entry(lock: threading.RLock, code: CodeType) -> Any:
-    """Wait for the thread that compiles ``code``. The hook caches what it made right after the lock is free."""
-    known = len(entries(code))
+def _wait_for_entry(lock: threading.RLock, view: FrameView) -> Any:
+    """Wait for the thread that compiles this code. The hook caches what it made right after the lock is free."""
+    known = len(entries(view.code, view.owner))
     with lock:
         pass
     for _ in range(50):
-        if len(entries(code)) > known or is_skipped(code):
+        if len(entries(view.code, view.owner)) > known or is_skipped(view.code, view.owner):
             break
         time.sleep(0.0001)
     return AGAIN

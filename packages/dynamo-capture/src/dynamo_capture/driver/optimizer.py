@@ -52,7 +52,9 @@ _eval_frame.set_rival(torch._C._dynamo.eval_frame.set_eval_frame)
 
 
 _MOST_VERSIONS = 64
-"""So many versions of each code object are compiled, if nobody says how many."""
+"""So many versions of each code object there are at a time, if nobody says how many."""
+_MOST_COMPILATIONS = 256
+"""So often each code object is compiled, if most of its versions cannot run any more: what they were for is gone."""
 
 
 def _stated_limit() -> int | None:
@@ -70,7 +72,8 @@ class Optimizer:
         most = _MOST_VERSIONS if recompile_limit is None else recompile_limit
         stated = _stated_limit if recompile_limit is None else None
         self._callback = frame_hook.FrameCallback(
-            FrameCompiler(session), frame_hook.CodeCache(limit=most, total=most, stated=stated)
+            FrameCompiler(session),
+            frame_hook.CodeCache(limit=most, total=most, stated=stated, in_all=_MOST_COMPILATIONS),
         )
         _OPTIMIZERS.add(self)
 
@@ -98,7 +101,8 @@ class Optimizer:
             raise TypeError(f"{function!r} is no function, module or other callable: nothing to compile")
         target = function if hasattr(function, "__code__") and not _is_torchs(function) else _entry(function)
         self.capture.targets[id(target.__code__)] = target.__code__
-        _eval_frame.set_skip(target.__code__, 0)
+        for owner in (0, id(self._callback)):
+            _eval_frame.set_skip(target.__code__, 0, owner)
         wrapped = frame_hook.optimize(target, self._callback)
         if target is not function:
             self.capture.handed_on[id(target.__code__)] = _handed_on(function, target.__code__)
@@ -203,8 +207,9 @@ def optimize(
     is a CaptureError. ``dynamic``: True makes the sizes of arguments symbolic at once, False never, None those that
     differ between calls. ``operators`` answers for the metadata of operators' results; the default is what is installed
     (primtorch-decomps registers its rules), and without any each new kind of call runs once on zeros, for fixed sizes.
-    ``recompile_limit`` versions of each code object are made (None: 64); calls that none of them fits run uncompiled
-    from then on, and are a CaptureError under ``fullgraph`` if the limit was stated.
+    ``recompile_limit`` versions of each code object are made (None: 64), without those that only fit an object which is
+    gone, of which there may be 256; calls that none of them fits run uncompiled from then on, and are a CaptureError
+    under ``fullgraph`` if the limit was stated.
     ``concurrent``: what a call does whose function another thread is compiling: wait for it, or run as it is.
     ``name``: what profilers show for the function, in place of its own name. ``guard_filter(entries)`` says of each
     guard (``GuardEntry``) whether it is checked; the program vouches for those that are not.

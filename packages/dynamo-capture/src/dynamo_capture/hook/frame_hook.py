@@ -19,7 +19,8 @@ asked, with nothing active in its thread, when a plain function's frame starts a
 - ``AGAIN``: look for an entry that fits once more (another thread has added some), else run this one as it is;
 - ``None``: run this one as it is, ask again next time.
 
-``FrameView`` has ``code, function, globals, builtins, closure`` and ``locals`` (arguments by name). Generators,
+``FrameView`` has ``code, function, globals, builtins, closure``, ``locals`` (arguments by name) and ``owner`` (the
+callback's id: ``entries(view.code, view.owner)`` are what it has cached). Generators,
 coroutines, class bodies, modules and ``exec`` never reach a callback, but what they call does.
 
 ``optimize`` and ``region`` wrap a bare callback in ``FrameCallback``, which decides about errors: KeyboardInterrupt,
@@ -127,6 +128,7 @@ class FrameCallback:
     def __init__(self, callback: Callback, cache: CodeCache | None = None) -> None:
         self._callback = callback
         self.cache = CodeCache() if cache is None else cache
+        self.cache.owner = id(self)
         # Entries know their callback by its address, so they must not outlive it. A ``__del__`` would be too late where
         # the callback dies in a cycle: the cache's weak references to code are cleared before it runs.
         weakref.finalize(self, _drop_entries, self.cache, sys.is_finalizing).atexit = False
@@ -151,6 +153,7 @@ class FrameCallback:
         if replacement is None:
             return None
         raised.entry = Entry(replacement, _never)
+        self.cache.remember(code)
         return raised.entry
 
     def _answer(self, frame: FrameView, entry_count: int) -> Any:
@@ -162,7 +165,7 @@ class FrameCallback:
                 _eval_frame.check_replacement(frame.code, answer.code)
                 self.cache.admitting(frame.code)
             elif answer is SKIP or answer is SKIP_RECURSIVELY:
-                self.cache.skip(frame.code, self, recursively=answer is SKIP_RECURSIVELY)
+                self.cache.skip(frame.code, recursively=answer is SKIP_RECURSIVELY)
             elif not (answer is None or answer is AGAIN or answer is AS_WRITTEN):
                 raise TypeError(
                     "a frame callback answers Entry, SKIP, SKIP_RECURSIVELY, AS_WRITTEN, AGAIN or None, "
@@ -178,7 +181,7 @@ class FrameCallback:
                 raise error from error.__cause__
             if getattr(error, _MARK, False):
                 raise
-            self.cache.skip(frame.code, self)
+            self.cache.skip(frame.code)
             with suppress(Exception):  # logging may use what the program has replaced
                 _log.exception("%s runs uncompiled: compiling it failed", _where(frame.code))
             return SKIP
@@ -186,13 +189,13 @@ class FrameCallback:
 
     def _exhausted(self, code: CodeType) -> Any:
         text = (
-            f"{_where(code)} was compiled {self.cache.total} times; "
+            f"{_where(code)} was compiled {self.cache.compilations(code)} times; "
             "from now on calls that no compiled version fits run uncompiled"
         )
         _log.warning("%s", text)
         if isinstance(self._callback, CountsCompilations):
             self._callback.exhausted(code, text)
-        self.cache.skip(code, self)
+        self.cache.skip(code)
         return SKIP
 
 
@@ -223,7 +226,7 @@ def _never(values: tuple[Any, ...], function: object) -> bool:
 
 def _drop_entries(cache: CodeCache, is_finalizing: Callable[[], bool]) -> None:
     if not is_finalizing():  # then modules are half gone, and no frame comes here any more
-        cache.reset()
+        cache.release()
 
 
 def _where(code: CodeType) -> str:
@@ -268,10 +271,10 @@ def skip(code: CodeType, *, recursively: bool = False) -> None:
 
 
 def unskip(code: CodeType) -> None:
-    """Ask about frames of ``code`` again."""
+    """Ask about frames of ``code`` again, but for callbacks that skip it themselves."""
     _eval_frame.set_skip(code, 0)
 
 
-def is_skipped(code: CodeType) -> bool:
-    """Whether frames of ``code`` run as they are unless an entry fits, under some callback."""
-    return _eval_frame.get_skip(code) != 0
+def is_skipped(code: CodeType, owner: int = 0) -> bool:
+    """Whether frames of ``code`` run as they are unless an entry fits: under the callback with this id, 0: some."""
+    return _eval_frame.get_skip(code, owner) != 0

@@ -30,6 +30,10 @@ class Replacement:
     stopped: BreakReport | None
     effects: tuple[tuple[str, str], ...] = ()
 
+    def is_dead(self) -> bool:
+        """Whether an object that a guard compares with is gone, so that no call fits any more."""
+        return any(isinstance(guard, fx_guards.IsObject) and not guard.alive for guard in self.guards)
+
 
 @dataclass(slots=True)
 class Recompilation:
@@ -90,11 +94,6 @@ class Report:
         """``code`` runs as it is, this time or always."""
         self.eager.append((code, reason))
         emit("uncompiled", code=code, reason=reason)
-
-    def own(self, versions: Iterable[object]) -> list[Replacement]:
-        """Of the versions that code has, those that were made here: other optimizers have some of it too."""
-        made = {id(replacement): replacement for _, replacement in self.replacements}
-        return [made[id(version)] for version in versions if id(version) in made]
 
     def recompiled(self, code: CodeType, failures: Iterable[fx_guards.Failure]) -> list[Recompilation]:
         """Count what failed when ``code`` was compiled again; each guard once."""

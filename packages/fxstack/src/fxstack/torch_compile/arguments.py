@@ -38,8 +38,8 @@ ARGUMENTS = (
     Entry(
         "recompile_limit",
         DONE,
-        "so many versions of each code object are compiled; further calls run uncompiled, with a warning, and are a"
-        " `CaptureError` with `fullgraph=True`. None: 64",
+        "so many versions of each code object are compiled, without those for objects that are gone (of these 256);"
+        " further calls run uncompiled, with a warning, and are a `CaptureError` with `fullgraph=True`. None: 64",
     ),
     Entry(
         "isolate_recompiles",

@@ -46,7 +46,7 @@ SETTINGS = (
         DONE,
         "always so for `print` and what Python code does: effects keep their order",
     ),
-    Entry("accumulated_recompile_limit", ACCEPTED, "there is one limit, `recompile_limit`"),
+    Entry("accumulated_recompile_limit", ACCEPTED, "always 256 (or `recompile_limit`, if that is more)"),
     Entry(
         "minimum_call_count",
         ACCEPTED,
