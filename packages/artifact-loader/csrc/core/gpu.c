@@ -113,9 +113,17 @@ static FxaCode load(const GpuImage *image, void **function, FxaError *error) {
     return bad ? driver_failed(error, FXA_NOT_LOADED, "a kernel cannot be loaded onto the GPU", bad) : FXA_OK;
 }
 
+/* The order of the table: by kernel, rows and points. */
+static int order(const GpuVariant *one, int32_t number, int32_t rows, int32_t points) {
+    if (one->number != number) return one->number < number ? -1 : 1;
+    if (one->rows != rows) return one->rows < rows ? -1 : 1;
+    return one->points == points ? 0 : one->points < points ? -1 : 1;
+}
+
 static bool is_whole(const GpuTable *table) {
     for (int64_t i = 0; i < table->variant_count; i++) {
-        const GpuVariant *one = &table->variants[i];
+        const GpuVariant *one = &table->variants[i], *next = one + 1;
+        if (i + 1 < table->variant_count && order(one, next->number, next->rows, next->points) > 0) return false;
         if (one->image < 0 || one->image >= table->image_count || one->join < 0 || one->join >= table->image_count) return false;
         if (one->block < 1 || one->join_block < 1 || one->block_points < 1 || one->parts < 0) return false;
     }
@@ -159,12 +167,17 @@ static int32_t traits_of(const GpuKernel *kernel, void **arguments) {
     return (pointers % ALIGNMENT ? 0 : POINTERS_ALIGNED) | (sizes % ALIGNMENT ? 0 : SIZES_ALIGNED);
 }
 
+/* The first variant of the launch's class that fits; NULL if there is none. */
 static const GpuVariant *find(const GpuTable *table, const GpuKernel *kernel, int64_t rows, int64_t points, int32_t traits) {
     int32_t row_class = size_class(rows), point_class = size_class(points);
-    for (int64_t i = 0; table && i < table->variant_count; i++) {
-        const GpuVariant *one = &table->variants[i];
-        bool fits = one->number == kernel->number && one->rows == row_class && one->points == point_class;
-        if (fits && (one->traits & ~traits) == 0) return one;
+    int64_t first = 0, end = table ? table->variant_count : 0;
+    for (int64_t beyond = end; first < beyond;) {
+        int64_t middle = first + (beyond - first) / 2;
+        if (order(&table->variants[middle], kernel->number, row_class, point_class) < 0) first = middle + 1;
+        else beyond = middle;
+    }
+    for (; first < end && !order(&table->variants[first], kernel->number, row_class, point_class); first++) {
+        if ((table->variants[first].traits & ~traits) == 0) return &table->variants[first];
     }
     return NULL;
 }

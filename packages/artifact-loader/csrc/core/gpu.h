@@ -16,7 +16,7 @@ typedef struct {
 
 /* A kernel for launches of a class: `rows` and `points` are numbers of bits; `traits` say what its text takes for granted. With
 several parts, `image` leaves totals of each part of the points in cells and `join` makes results of them; with none, `image`
-takes tiles. The most special of several comes first. */
+takes tiles. A table is sorted by number, rows and points; the most special of several comes first. */
 typedef struct {
     int32_t number, rows, points, traits;
     int64_t parts, block_points, block, join_block;

@@ -37,23 +37,29 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def said(built: Path, **variables: str) -> str:
+def said(built: Path, *arguments: str, **variables: str) -> str:
     done = subprocess.run(
-        [built / "harness"], env={"LD_LIBRARY_PATH": str(built)} | variables, capture_output=True, text=True
+        [built / "harness", *arguments],
+        env={"LD_LIBRARY_PATH": str(built)} | variables,
+        capture_output=True,
+        text=True,
     )
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout
 
 
 def test_launches(built: Path) -> None:
-    """Aligned; a pointer that is not; more rows than of the class; none; a split kernel; tiles."""
+    """Aligned; a pointer that is not; more rows than of any class; variants of one class; none; split; tiles."""
     text = said(built)
     assert text.startswith(OPENED)
     assert text.removeprefix(OPENED) == (
         "open 0 \nguard 0\nretain 0\ncontext 5\n"
         "launch one grid 2 1 1 block 128 1 1 shared 0 stream 77 first 1000 extra 0\n-> 0 \n"
         "-> 2 the artifact has no kernel 0 for 16 rows of 1 points\n"
-        "-> 2 the artifact has no kernel 0 for 17 rows of 1 points\n"
+        "-> 2 the artifact has no kernel 0 for 33 rows of 1 points\n"
+        "launch one grid 4 1 1 block 128 1 1 shared 0 stream 77 first 1000 extra 0\n-> 0 \n"
+        "launch one grid 9 1 1 block 128 1 1 shared 0 stream 77 first 1004 extra 0\n-> 0 \n"
+        "launch three grid 5 1 1 block 64 1 1 shared 16 stream 77 first 1000 extra 0\n-> 0 \n"
         "-> 0 \n"
         "memory 192 on 1 0\n"
         "launch two grid 2 4 1 block 256 1 1 shared 50000 stream 77 first 1004 extra 0\nlast 256\n"
@@ -62,6 +68,10 @@ def test_launches(built: Path) -> None:
         "launch three grid 2 2 1 block 64 1 1 shared 16 stream 77 first 1004 extra 0\n-> 0 \n"
         "guard off\n"
     )
+
+
+def test_a_table_that_is_not_sorted_is_refused(built: Path) -> None:
+    assert said(built, "unsorted") == "open 109 a native object's table of kernels contradicts itself\n"
 
 
 def test_a_kernel_that_the_driver_refuses(built: Path) -> None:
