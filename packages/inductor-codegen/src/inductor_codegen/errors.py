@@ -12,7 +12,7 @@ CODES = {
     "IND105": "the graph's values lie on several GPUs, or on a device that no generator serves",
     "IND107": "the graph is for a GPU, and Triton is not installed",
     "IND108": "indices that come from data decide about each other",
-    "IND109": "a graph for a GPU whose sizes vary is compiled ahead of time",
+    "IND109": "kernels for a GPU, compiled ahead of time, would have too many forms: sizes vary widely",
     "IND120": "a kernel that breaks a rule of the loop IR (a defect of this package)",
     "IND121": "a primitive that has no Triton text",
     "IND122": "attention that no kernel is written for",

@@ -20,6 +20,7 @@ from torch.fx import GraphModule
 
 from fx_interface import UnsupportedProgramError
 from fx_interface.dialects import prims as p
+from inductor_codegen.native import launch_classes
 from inductor_codegen.native.gpu_ahead_of_time import compile_for_gpus
 from inductor_codegen.native.kernel_images import literal
 from inductor_codegen.options import CodegenOptions
@@ -68,11 +69,14 @@ def split_and_tiles() -> GraphModule:
     return made
 
 
-def several(rows: int) -> GraphModule:
+def several(rows: int | None, *, low: int = 2, high: int | None = None) -> GraphModule:
+    """With ``rows`` None they vary."""
     graph = GpuGraph()
-    x, y = graph.input(torch.randn(rows, 96)), graph.input(torch.randn(96, rows).t(), "y")
+    named: Any = graph.symbol(low, high) if rows is None else rows
+    example = graph.builder.env.hint(named)
+    x, y = graph.input(torch.randn(example, 96)), graph.input(torch.randn(96, example).t(), "y")
     joined = graph.call(p.add, x, y)
-    total = graph.call(p.broadcast_in_dim, graph.call(p.sum, joined, [1]), [rows, 96], [0])
+    total = graph.call(p.broadcast_in_dim, graph.call(p.sum, joined, [1]), [named, 96], [0])
     made: GraphModule = graph.build(
         graph.call(p.div, joined, total), graph.call(p.sum, graph.call(p.exp, x), [0])
     )
@@ -83,6 +87,7 @@ GRAPHS: dict[str, Callable[[], GraphModule]] = {
     "softmax": lambda: softmax(GpuGraph()),
     "split and tiles": split_and_tiles,
     **{str(rows): functools.partial(several, rows) for rows in (1, 33, 5000)},
+    "varying": functools.partial(several, None, high=300),
 }
 ARCHITECTURES = ("sm_80", "sm_90")
 
@@ -101,7 +106,7 @@ def compile_all(folder: Path) -> None:
     """What that process does."""
     for name, build in GRAPHS.items():
         native = compile_for_gpus(build(), ARCHITECTURES, CodegenOptions(cache_dir=folder / "cache"))
-        assert (set(native.record.input_kinds), native.record.gpu) == ({"t"}, 0)
+        assert (set(native.record.input_kinds) - {"i"}, native.record.gpu) == ({"t"}, 0)
         for arch, library in native.libraries.items():
             (folder / f"{name}.{arch}.so").write_bytes(library)
 
@@ -148,20 +153,22 @@ class Kernel(ctypes.Structure):
     _fields_ = tuple((name, ctypes.c_int32) for name in ("number", "pointers", "sizes", "floats", "cells"))
 
 
-def launches_of(library: ctypes.CDLL, inputs: int, outputs: int) -> list[tuple[int, int, int, int]]:
+def launches_of(
+    library: ctypes.CDLL, inputs: int, outputs: int, *sizes: int
+) -> list[tuple[int, int, int, int]]:
     """What an entry launches, with functions that do nothing in the place of torch's and the host's: number, bits of
-    rows and points, and whether sizes are multiples of 16."""
+    rows and points, and whether its arguments that are sizes are multiples of 16. ``sizes`` are the graph's."""
     found = []
     memory = ctypes.create_string_buffer(64)
     word = ctypes.c_void_p
 
     def launch(_: int, kernel: Any, __: int, rows: int, points: int, arguments: Any) -> int:
         of = kernel.contents
-        sizes = [
+        given = [
             ctypes.cast(arguments[of.pointers + i], ctypes.POINTER(ctypes.c_int64))[0]
             for i in range(of.sizes)
         ]
-        is_aligned = 2 if all(size % 16 == 0 for size in sizes) else 0
+        is_aligned = 2 if all(size % 16 == 0 for size in given) else 0
         found.append((of.number, (rows - 1).bit_length(), (points - 1).bit_length(), is_aligned))
         return 0
 
@@ -194,7 +201,8 @@ def launches_of(library: ctypes.CDLL, inputs: int, outputs: int) -> list[tuple[i
     missing = ctypes.c_char_p()
     assert library.fx_bind(find, ctypes.byref(missing)) == 0
     given = (word * (2 * inputs))(*[ctypes.addressof(memory)] * inputs)
-    assert library.fx_entry(None, given, None, (word * outputs)(), None) == 0
+    passed = (numbers * len(sizes))(*sizes)
+    assert library.fx_entry(None, given, passed, (word * outputs)(), None) == 0
     return found
 
 
@@ -212,12 +220,26 @@ def test_every_launch_has_a_variant(rows: int, compiled: Path) -> None:
         assert fitting == [sizes | 1, sizes]
 
 
-def test_sizes_must_be_fixed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sizes_that_vary_have_variants(compiled: Path) -> None:
+    """All launches that any size makes have what was compiled for their class, and nothing was compiled besides."""
+    library, table = table_of(compiled / "varying.sm_90.so")
+    variants = [table.variants[i] for i in range(table.variant_count)]
+    launched = {one for rows in range(2, 301) for one in launches_of(library, 2, 2, rows)}
+    assert len({rows for _, rows, _, _ in launched}) > 8
+    in_table = [(v.number, v.rows, v.points, v.traits) for v in variants]
+    assert set(in_table) == {
+        (*launch, sizes | pointers) for *launch, sizes in launched for pointers in (0, 1)
+    }
+    assert in_table == sorted(in_table, key=lambda one: (*one[:3], -one[3]))
+    assert table.image_count < table.variant_count
+
+
+def test_sizes_that_vary_too_widely(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("triton")
     monkeypatch.delenv("TRITON_INTERPRET", raising=False)
-    graph = GpuGraph()
-    with pytest.raises(UnsupportedProgramError, match="IND109"):
-        compile_for_gpus(softmax(graph, graph.symbol()), ("sm_90",), CodegenOptions(cache_dir=tmp_path))
+    monkeypatch.setattr(launch_classes, "MOST_COMPILED", 8)
+    with pytest.raises(UnsupportedProgramError, match=r"(?s)IND109.*s0 from 2 to any.*max=\d"):
+        compile_for_gpus(several(None), ("sm_90",), CodegenOptions(cache_dir=tmp_path))
 
 
 def test_an_interpreter_compiles_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

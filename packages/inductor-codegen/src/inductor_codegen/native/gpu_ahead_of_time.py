@@ -12,6 +12,8 @@ from typing import Any
 import torch
 from torch.fx import GraphModule
 
+from fx_interface.signature import SHAPE_ENV_KEY
+from fx_interface.symbols import ShapeEnv
 from inductor_codegen.cache import ArtifactStore, content_key, temporary_store
 from inductor_codegen.codegen.triton.launch.kernels import KernelRecord
 from inductor_codegen.codegen.triton.launch.module import check_triton
@@ -24,7 +26,8 @@ from inductor_codegen.ir.program import Program
 from inductor_codegen.lower.chosen_layouts import Layouts
 from inductor_codegen.native.ahead_of_time import NativeObject
 from inductor_codegen.native.cpu import build_entry, graph_key
-from inductor_codegen.native.kernel_images import LaunchClass, images_source, launch_classes
+from inductor_codegen.native.kernel_images import images_source
+from inductor_codegen.native.launch_classes import LaunchClass, launch_classes
 from inductor_codegen.native.library import LIBRARY
 from inductor_codegen.options import CodegenOptions
 from inductor_codegen.pipeline import device_of, kernel_sources, plan
@@ -48,18 +51,20 @@ def compile_for_gpus(
     """The native objects of a graph in dialect ``prims`` on GPU 0, one for each architecture (``sm_80``).
 
     The arguments are those of ``compile_graph``, and so are the errors; IND105 for a graph that is not on GPU 0, IND107
-    without Triton, IND109 for one whose sizes vary. No GPU is needed.
+    without Triton, IND109 for one whose sizes vary too widely. No GPU is needed.
     """
     options = options or CodegenOptions()
     program = plan(graph_module, layouts)
+    env = graph_module.meta.get(SHAPE_ENV_KEY) or ShapeEnv()
     device = device_of(program)
     if device.type != "cuda" or device.index:
         raise unsupported("IND105", "kernels are compiled ahead of time for graphs on GPU 0", None)
     _check_triton()
     if store is None and not options.cache:
         with temporary_store() as passing:
-            return _compile(program, device, architectures, passing, options)
-    return _compile(program, device, architectures, store or ArtifactStore(options.cache_dir), options)
+            return _compile(program, env, device, architectures, passing, options)
+    store = store or ArtifactStore(options.cache_dir)
+    return _compile(program, env, device, architectures, store, options)
 
 
 def _check_triton() -> None:
@@ -76,6 +81,7 @@ def _check_triton() -> None:
 
 def _compile(
     program: Program,
+    env: ShapeEnv,
     device: torch.device,
     architectures: Sequence[str],
     store: ArtifactStore,
@@ -86,11 +92,9 @@ def _compile(
     there, here = (replace(program, kernels=program.kernels_on(at)) for at in (device, CPU))
     entry = write_entry(out_of_place(program), device)
     on_cpu = kernel_sources(here) if here.kernels else ()
-    made = _Kernels(
-        kernels_source(there),
-        tuple(KernelRecord.of(kernel) for kernel in there.kernels),
-        tuple(launch_classes(program, there.kernels)),
-    )
+    records = tuple(KernelRecord.of(kernel) for kernel in there.kernels)
+    launches = launch_classes(program, there.kernels, records, env)
+    made = _Kernels(kernels_source(there), records, tuple(launches))
     libraries = {arch: _library(entry, on_cpu, made, arch, compiler, store) for arch in architectures}
     record = GraphRecord("", entry.input_kinds, entry.output_kinds, entry.operators, entry.release_gil, gpu=0)
     return NativeObject(record, libraries)

@@ -1,32 +1,23 @@
-"""Triton kernels of a program without symbolic sizes, compiled for an architecture, as data of a native object.
+"""Triton kernels of a program, compiled for an architecture, as data of a native object.
 
-For each kernel, each size that the program launches it with, and what of its arguments may be taken for granted, there
-is a variant, as the runtime (``csrc/gpu.h``) would ask for at a launch. A host without Triton finds them in the
-object's table ``fx_gpu_variants``; the most special ones come first.
+For each class of launches that the program can reach (``launch_classes``), and for pointers that are multiples of 16 or
+not, there is a variant, as the runtime (``csrc/gpu.h``) would ask for at a launch. A host without Triton finds them in
+the object's table ``fx_gpu_variants``, sorted by kernel, rows and points; the most special ones come first.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from fx_interface.symbols import Expr, IntLike, substitute
-from inductor_codegen.codegen.triton.launch.kernels import (
-    POINTERS_ALIGNED,
-    SIZES_ALIGNED,
-    KernelRecord,
-    compile_kernel,
-)
+from inductor_codegen.codegen.triton.launch.kernels import POINTERS_ALIGNED, KernelRecord, compile_kernel
 from inductor_codegen.codegen.triton.launch.module import load_module
-from inductor_codegen.errors import unsupported
-from inductor_codegen.ir.gpu.blocks import point_loops, row_loops
-from inductor_codegen.ir.kernel import Kernel, SizeParameter, extent_product
-from inductor_codegen.ir.program import Program, RunKernel
+from inductor_codegen.native.launch_classes import LaunchClass
 
 TABLE = "fx_gpu_variants"
 """The symbol of a native object's table."""
-_ALIGNMENT, _WARP = 16, 32
+_WARP = 32
 
 _TYPES = """\
 /* Compiled kernels, as in the loader's gpu_kernels.h. */
@@ -39,32 +30,6 @@ struct Variant {
 };
 struct Table { const Image* images; const Variant* variants; int64_t image_count, variant_count; };
 """
-
-
-class LaunchClass(NamedTuple):
-    """A launch of kernel ``number``: bits of its rows and points, and whether its sizes are multiples of 16."""
-
-    number: int
-    rows: int
-    points: int
-    traits: int
-
-
-def launch_classes(program: Program, kernels: Sequence[Kernel]) -> list[LaunchClass]:
-    """The launches that the program makes of ``kernels``. UnsupportedProgramError IND109 where a size varies."""
-    numbers = {kernel.name: number for number, kernel in enumerate(kernels)}
-    found = set()
-    for step in program.steps:
-        if not isinstance(step, RunKernel) or step.kernel not in numbers:
-            continue
-        number = numbers[step.kernel]
-        rows, points = _work(kernels[number], step)
-        is_aligned = all(size % _ALIGNMENT == 0 for size in map(_fixed, step.sizes))
-        if rows:
-            found.add(
-                LaunchClass(number, _bits(rows), _bits(points), SIZES_ALIGNED if is_aligned else 0),
-            )
-    return sorted(found)
 
 
 def images_source(
@@ -144,31 +109,3 @@ def literal(content: bytes) -> str:
 
 def _escaped(byte: int) -> str:
     return chr(byte) if 32 <= byte < 127 and chr(byte) not in '"\\?' else f"\\{byte:03o}"
-
-
-def _work(kernel: Kernel, step: RunKernel) -> tuple[int, int]:
-    names = [parameter.name for parameter in kernel.parameters if isinstance(parameter, SizeParameter)]
-    values: Mapping[str, IntLike] = dict(zip(names, step.sizes, strict=True))
-
-    def of(value: IntLike) -> int:
-        if isinstance(value, Expr):
-            value = substitute(value, {symbol: values[symbol.name] for symbol in value.symbols})
-        return _fixed(value)
-
-    return of(extent_product(row_loops(kernel))), of(extent_product(point_loops(kernel)))
-
-
-def _fixed(size: IntLike) -> int:
-    if isinstance(size, Expr):
-        raise unsupported(
-            "IND109",
-            f"a kernel for a GPU is made ahead of time for a size that varies ({size})",
-            None,
-            "leave it out of dynamic_shapes, or make an entry point for each size",
-        )
-    return size
-
-
-def _bits(count: int) -> int:
-    """Those of the least power of two that is not below ``count``."""
-    return max(count - 1, 0).bit_length()

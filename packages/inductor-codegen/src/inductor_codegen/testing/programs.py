@@ -16,6 +16,7 @@ from typing import Any
 
 import torch
 from torch.fx import GraphModule, Node
+from torch.fx.node import map_aggregate
 
 from fx_interface.graph_tools.builder import GraphBuilder
 from fx_interface.symbols import Expr, IntLike, Symbol, evaluate
@@ -63,10 +64,10 @@ class ExampleGraph:
         self.symbols: dict[int, Expr] = {}
         self.examples: list[Any] = []
 
-    def symbol(self) -> Expr:
-        """A new symbolic size, passed as an input."""
+    def symbol(self, low: int = 2, high: int | None = None) -> Expr:
+        """A new symbolic size, passed as an input; ``low`` and ``high`` bound it."""
         prime = self.PRIMES[len(self.symbols)]
-        made = self.builder.size(prime, name=f"s{len(self.symbols)}")
+        made = self.builder.size(prime, name=f"s{len(self.symbols)}", low=low, high=high)
         self.symbols[prime] = made
         self.examples.append(prime)
         return made
@@ -138,6 +139,20 @@ def _located(spec: ValueSpec) -> ValueSpec:
     if isinstance(spec, TensorSpec):
         return replace(spec, device=torch.device("cuda", 0))
     return type(spec)(map(_located, spec)) if isinstance(spec, (tuple, list)) else spec
+
+
+def on_gpu_alike(graph_module: GraphModule) -> GraphModule:
+    """A graph of the CPU's, changed so that its specs and arguments say GPU 0: nothing of it can run here."""
+    gpu = torch.device("cuda", 0)
+
+    def moved(argument: Any) -> Any:
+        return gpu if isinstance(argument, torch.device) and argument.type == "cpu" else argument
+
+    for module in graph_module.modules():
+        for node in module.graph.nodes if isinstance(module, GraphModule) else ():
+            node.meta.update({key: _located(value) for key, value in node.meta.items()})
+            node.args, node.kwargs = map_aggregate(node.args, moved), map_aggregate(node.kwargs, moved)
+    return graph_module
 
 
 def on_device(value: Any, device: torch.device) -> Any:
