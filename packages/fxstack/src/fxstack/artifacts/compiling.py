@@ -52,8 +52,8 @@ def aot_compile(
     points (``{"prefill": ..., "decode": ...}``), which share weights. ``dynamic_shapes`` and ``training`` are as for
     ``export``.
     ``target``: one of ``x86-64-v2``, ``-v3``, ``-v4`` or several, of which the best is chosen when the file is loaded;
-    None: this processor's. A model on GPU 0 has architectures for targets (``sm_80``, ``sm_90``; None: this GPU's), no
-    sizes that vary, and no training artifact. ``weights``: whether the model's parameters and buffers are in the file,
+    None: this processor's. A model on GPU 0 has architectures for targets (``sm_80``, ``sm_90``; None: this GPU's), and
+    no training artifact. ``weights``: whether the model's parameters and buffers are in the file,
     or are passed to ``fxstack.load``, which runs it (``load(path, weights=...)``: a state dict, or a safetensors file
     beside it). ``sign_with``: a file with a private key, with which the artifact is signed (``fxstack.make_key``).
 
