@@ -177,3 +177,25 @@ def test_what_is_computed_without_gradients_leads_nowhere(backend: str) -> None:
     x = torch.randn(3, requires_grad=True)
     expected = _gradients(lambda x: OffAtFirst.apply(x).sin(), [x])
     torch.testing.assert_close(_gradients(fast, [x]), expected)
+
+
+@BACKENDS
+def test_a_gradient_penalty_of_a_module_that_is_made_inside(backend: str) -> None:
+    """The graph ends where its parameters become leaves: what eager makes there is an input of the next one."""
+
+    def program(x: torch.Tensor) -> Any:
+        net = nn.Linear(4, 4)
+        total = net(x).tanh().sum()
+        print(end="")
+        (slope,) = torch.autograd.grad(total, x, create_graph=True)
+        ((slope.norm() - 1) ** 2).backward()
+        return net.weight.grad
+
+    def found(function: Any) -> Any:
+        torch.manual_seed(0)
+        x = torch.randn(3, 4, requires_grad=True)
+        return function(x), x.grad
+
+    compiled = fxstack.compile(program, backend=backend)
+    for _ in range(2):
+        torch.testing.assert_close(found(compiled), found(program))

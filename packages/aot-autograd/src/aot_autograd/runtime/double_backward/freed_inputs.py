@@ -1,7 +1,8 @@
-"""Inputs that are gone when a program is to run again: results of earlier compiled programs, which run again first.
+"""Inputs of a program that may run again: kept, or, where earlier compiled programs can make them again, forgotten.
 
 After a graph break, what one compiled function computed is another's input, and nobody may hold it any more. Autograd's
-graph still leads to the node of the function that made it, and that node remembers its own inputs.
+graph still leads to the node of the function that made it, and that node remembers its own inputs. So such an input is
+not kept. What a kernel of eager made is: nothing else has its values, though eager's formulas may get by without them.
 
 Hooks of the input, those too that it got after the second function ran, are registered at its place in autograd's
 graph. So what stands for it leads there, and not to a copy of what made it (``Freed``).
@@ -39,11 +40,16 @@ def loosely(value: Any) -> Any:
 
 
 def with_its_hooks(value: Any) -> Any:
-    """A tensor by weak reference, where hooks that it has or gets can be called when it is gone; else itself if it has
-    some. Hooks of the program on saved tensors would see what is saved here."""
+    """A tensor itself, or by weak reference if an earlier compiled function can make it again, and hooks that it has or
+    gets can be called when it is gone. Hooks of the program on saved tensors decide themselves what is kept, and would
+    see what is saved here: beside them tensors without hooks are not kept."""
     if not isinstance(value, torch.Tensor):
         return value
-    if value.grad_fn is None or _saved is None or _top_hooks(True) is not None:
+    hooked = _top_hooks(True) is not None
+    maker = value.grad_fn
+    if not hooked and (maker is None or _made_by((maker, value.output_nr)) is None):
+        return value
+    if maker is None or _saved is None or hooked:
         return value if value._backward_hooks else weakref.ref(value)
     freed = Freed(value)
     freed.place = place = _saved(value, False)
@@ -62,20 +68,27 @@ def made_again(node: Any, index: int, version: int, freed: weakref.ref[torch.Ten
 
     Where gradients are on, it has the history that it had.
     """
-    edge: Any = edges_of_inputs(node).get(index)
-    while edge is not None and edge[0].name() in _OWN_NODES:
-        edge = edge[0].next_functions[0]
-    if edge is None or edge[0] is None:
+    edge = edges_of_inputs(node).get(index)
+    found = None if edge is None else _made_by(edge)
+    if found is None:
         return None
-    maker = getattr(getattr(edge[0], "_forward_cls", None), "result_again", None)
-    if maker is None:
-        return None
-    made: torch.Tensor | None = maker(*edge)
+    maker, node_of_maker, output = found
+    made: torch.Tensor | None = maker(node_of_maker, output)
     if made is None or made._version != version:
         return None
     if not torch.is_grad_enabled():
         return made.detach().requires_grad_()
     return _placed(made, freed) if isinstance(freed, Freed) else made
+
+
+def _made_by(edge: tuple[Any, int]) -> tuple[Callable[[Any, int], torch.Tensor | None], Any, int] | None:
+    """What makes a result of a compiled function again, to be called with the node and the number of its output; None
+    if an edge of autograd's graph does not lead to one."""
+    node, output = edge
+    while node is not None and node.name() in _OWN_NODES:
+        node, output = node.next_functions[0]
+    maker = getattr(getattr(type(node), "_forward_cls", None), "result_again", None)
+    return None if maker is None else (maker, node, output)
 
 
 def _placed(made: torch.Tensor, freed: Freed) -> torch.Tensor | None:

@@ -37,9 +37,9 @@ _TWICE = (
 class Remembered(NamedTuple):
     """What the forward keeps so that it can be repeated, beside what it saves for the compiled backward.
 
-    ``owned``: a module's tensors, with their ``versions``; ``loose``: other inputs, tensors by weak reference, so
-    that memory is freed when eager would free it (not where results are computed from each other, and where zeros may
-    become NaN in a backward of some results).
+    ``owned``: a module's tensors, with their ``versions``; ``loose``: other inputs, by weak reference what can be made
+    again (not where results are computed from each other, and where zeros may become NaN in a backward of some
+    results).
     ``random``: the generators' states, if the program draws.
     """
 
@@ -51,6 +51,10 @@ class Remembered(NamedTuple):
     def alive(self) -> list[Any]:
         """What there still is of it."""
         return [*self.owned, *(v() if isinstance(v, weakref.ref) else v for v, _ in self.loose)]
+
+    def let_go(self) -> Remembered:
+        """The same, which keeps none of the other inputs."""
+        return self._replace(loose=tuple([(loosely(value), version) for value, version in self.loose]))
 
 
 _NOTHING = Remembered((), (), (), ())
@@ -105,6 +109,7 @@ class Repetition:
         self.keep = [
             loosely if i in self.written else _as_it_is if again else with_its_hooks for i in self.loose
         ]
+        self.lets_go = bool(self.loose) and not again
         self.count = plan.inputs
         self.read = ReadResults(plan, backward_plan)
         self.wanted = backward_plan.gradient_of

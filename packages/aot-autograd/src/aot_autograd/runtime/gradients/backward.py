@@ -91,6 +91,14 @@ class Backward:
     def __call__(
         self, ctx: Any, grads: Sequence[Any], complete: bool = False, choice: Choice | None = None
     ) -> Sequence[Any]:
+        gradients = self._gradients(ctx, grads, complete, choice)
+        if self._repetition.lets_go and self.collector.is_finished(ctx):
+            ctx.remembered = ctx.remembered.let_go()
+        return gradients
+
+    def _gradients(
+        self, ctx: Any, grads: Sequence[Any], complete: bool, choice: Choice | None
+    ) -> Sequence[Any]:
         if self._released and any(grads[position] is not None for position in self._released):
             raise released()
         plain = are_plain(grads)

@@ -124,6 +124,12 @@ class Collector:
         """What is left where no backward of inputs reads what is ``saved``."""
         return Kept(None, [], {slot: saved[slot] for slot in self._inputs}) if self._linked else _GONE
 
+    @staticmethod
+    def is_finished(ctx: Any) -> bool:
+        """Whether backwards have let go of all that was saved."""
+        later: Kept | None = getattr(ctx, "later", None)
+        return later is not None and later.saved is None
+
     def inputs(self, ctx: Any) -> Sequence[Any] | Mapping[int, Any]:
         """What is saved of the program's inputs, by slot, for as long as the node is there; all of it otherwise."""
         later: Kept | None = getattr(ctx, "later", None)
