@@ -82,3 +82,26 @@ def test_they_cross_graph_breaks(same):
         return y + len(places), places, torch.tensor(places), [index + 1 for index in places]
 
     same(program, *ROWS, operators=primtorch_decomps.LIBRARY)
+
+
+class _Batch:
+    def __init__(self, x):
+        self.x = x
+
+    def __len__(self):
+        return self.x.shape[0] - 2
+
+    def part(self, stop):
+        return _Batch(self.x[:stop])
+
+
+def test_the_length_of_an_object_that_varies(whole):
+    calls = [(torch.ones(n),) for n in (5, 6, 7, 9)]
+    whole(lambda x: x[: len(_Batch(x)) // 2].sum() / len(_Batch(x)), *calls, graphs=2)
+    whole(lambda x: (x * 2, len(_Batch(x)), len(_Batch(x).part(4))), *calls, graphs=2)
+    whole(lambda x: x * (2 if _Batch(x) else 3), *calls, graphs=2)
+
+
+def test_a_length_that_python_refuses(same):
+    same(lambda x: x[: len(_Batch(x))] * 2, *((torch.ones(n),) for n in (5, 6, 1, 0, 2, 3)))
+    same(lambda x: x * (2 if _Batch(x) else 3), *((torch.ones(n),) for n in (5, 6, 1, 0, 2, 3)))

@@ -30,13 +30,27 @@ def builtin_base(cls: type) -> type:
     return next(base for base in cls.__mro__ if is_immutable(base))
 
 
+BY_PERCENT = 4
+"""The conversion of what is written by the operator ``%``."""
+
+
+def formatted(value: Any, conversion: int, spec: str) -> str:
+    """A part of a text: as ``format`` writes the value (0), its ``str`` (1), ``repr`` (2) or ``ascii`` (3); or as
+    ``spec % value`` does."""
+    if conversion == BY_PERCENT:
+        return spec % (value,)
+    return format((value if not conversion else (str, repr, ascii)[conversion - 1](value)), spec)
+
+
 def joined(*parts: Any) -> str:
-    """The text of ``TextValue`` pieces: each followed by its conversion."""
-    texts = [
-        piece if conversion is None else (format, str, repr, ascii)[conversion](piece)
-        for piece, conversion in zip(parts[::2], parts[1::2], strict=True)
-    ]
-    return "".join(texts)
+    """A text of pieces: each a value, its conversion (None: a string as it is) and specification."""
+    pieces = zip(parts[::3], parts[1::3], parts[2::3], strict=True)
+    return "".join(
+        [
+            value if conversion is None else formatted(value, conversion, spec)
+            for value, conversion, spec in pieces
+        ]
+    )
 
 
 def new_object(cls: type) -> Any:

@@ -45,7 +45,7 @@ from dynamo_capture.values.iteration.iterators import (
     ZipIterator,
 )
 from dynamo_capture.values.numbers.integers import SymValue
-from dynamo_capture.values.numbers.text import OpenText, TextValue
+from dynamo_capture.values.numbers.text import OpenText, Piece, TextValue
 from dynamo_capture.values.objects.instances import IndexIterator, ObjectIterator, ObjectValue
 from dynamo_capture.values.opaque import OpaqueValue
 from dynamo_capture.values.partial import KeyValue, PartialValue
@@ -108,6 +108,7 @@ __all__ = [
     "TensorValue",
     "TextValue",
     "OpenText",
+    "Piece",
     "TupleValue",
     "Value",
     "WatchingIterator",

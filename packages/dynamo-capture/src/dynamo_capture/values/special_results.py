@@ -6,6 +6,8 @@ from typing import Any
 
 from dynamo_capture.foundation.type_names import message_name
 from dynamo_capture.values.base import Context, Value
+from dynamo_capture.values.constant import Const
+from fx_interface.symbols import Relation
 
 
 class _Sized:
@@ -22,6 +24,15 @@ def length_from(tx: Context, answer: Value) -> int:
     """``len`` of what has answered ``answer``."""
     found = tx.index(answer)
     return tx.fold(lambda: len(_Sized(found)))
+
+
+def size_from(tx: Context, answer: Value) -> Value:
+    """``len`` of what has answered ``answer``, as a value: a size that varies is not fixed."""
+    if answer.expr is not None and answer.python_type() is int:
+        in_order = Relation("<=", 0, answer.expr)
+        if tx.env.known(in_order) or (not tx.env.is_from_data(answer.expr) and tx.decide(in_order)):
+            return answer
+    return Const(length_from(tx, answer))
 
 
 def truth_from(tx: Context, answer: Value) -> bool:

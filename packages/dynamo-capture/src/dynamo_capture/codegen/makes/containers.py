@@ -229,8 +229,10 @@ def function_dict(to: Reconstruction, value: FunctionDictValue) -> None:
 
 @makes(TextValue, OpenText)
 def text(to: Reconstruction, value: TextValue | OpenText) -> None:
-    """Strings that tensors or sizes are part of."""
-    parts = [part for piece, conversion in value.pieces for part in (piece, Const(conversion))]
+    """Strings that tensors or numbers are part of."""
+    parts = [
+        part for piece, conversion, spec in value.pieces for part in (piece, Const(conversion), Const(spec))
+    ]
     to.call(replacement_calls.joined, lambda: to.push_all(parts), len(parts))
 
 

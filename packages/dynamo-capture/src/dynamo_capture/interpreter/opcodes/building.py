@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any, TypeVar
 
 from dynamo_capture.bytecode.versions.running import RULES
-from dynamo_capture.foundation.break_kinds import OBJECT_OPERATION, UNKNOWN_VALUE
+from dynamo_capture.foundation.break_kinds import UNKNOWN_VALUE
 from dynamo_capture.foundation.class_members import has_member, member
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.foundation.type_names import has_sequence_slots
 from dynamo_capture.frames.frame import Frame
 from dynamo_capture.frames.opcode_table import opcode
 from dynamo_capture.frames.steps import Step
+from dynamo_capture.semantics.operators import open_texts
 from dynamo_capture.semantics.operators.mappings import spread_entries
 from dynamo_capture.values import (
     NONE,
@@ -23,19 +24,13 @@ from dynamo_capture.values import (
     IteratorValue,
     ListValue,
     ObjectValue,
-    OpenText,
     SequenceValue,
     SetValue,
     SliceValue,
-    TensorValue,
-    TextValue,
     TupleValue,
     Value,
 )
 from dynamo_capture.values.base import Context
-from dynamo_capture.values.numbers.condition import DataCondition
-from dynamo_capture.values.tensors.tensor import PLAIN_CLASSES
-from fx_interface.symbols import Expr
 
 V = TypeVar("V", bound=Value)
 
@@ -76,18 +71,7 @@ def build_const_key_map(frame: Frame, step: Step) -> None:
 
 @opcode("BUILD_STRING")
 def build_string(frame: Frame, step: Step) -> None:
-    values = frame.pop_n(step.arg)
-    if any(isinstance(value, (TextValue, OpenText)) for value in values):
-        pieces = [piece for value in values for piece in _pieces(value)]
-        from_data = any(isinstance(value, TextValue) for value in values)
-        frame.stack.append(TextValue(pieces) if from_data else OpenText(frame.tx, pieces))
-        return
-    parts = [frame.tx.constant(part) for part in values]
-    frame.stack.append(Const("".join(parts)))
-
-
-def _pieces(value: Value) -> list[tuple[Value, int | None]]:
-    return value.pieces if isinstance(value, (TextValue, OpenText)) else [(value, None)]
+    frame.stack.append(open_texts.joined(frame.tx, frame.pop_n(step.arg)))
 
 
 @opcode("BUILD_SLICE")
@@ -254,7 +238,7 @@ def format_value(frame: Frame, step: Step) -> None:
 @opcode("CONVERT_VALUE", since=(3, 13))
 def convert_value(frame: Frame, step: Step) -> None:
     value = frame.stack.pop()
-    frame.stack.append(_text_at_run_time(frame, value, step.arg) or _converted(frame, value, step.arg))
+    frame.stack.append(open_texts.text(frame.tx, value, step.arg) or _converted(frame, value, step.arg))
 
 
 @opcode("FORMAT_SIMPLE", since=(3, 13))
@@ -270,7 +254,7 @@ def format_with_spec(frame: Frame, step: Step) -> None:
 
 def _format(frame: Frame, value: Value, conversion: int, spec: str) -> None:
     tx = frame.tx
-    text = None if spec else _text_at_run_time(frame, value, conversion)
+    text = open_texts.text(tx, value, conversion, spec)
     if text is None:
         if conversion:
             value = _converted(frame, value, conversion)
@@ -280,37 +264,6 @@ def _format(frame: Frame, value: Value, conversion: int, spec: str) -> None:
 
 def _converted(frame: Frame, value: Value, conversion: int) -> Value:
     return Const((None, str, repr, ascii)[conversion]).call(frame.tx, [value], {})
-
-
-def _text_at_run_time(frame: Frame, value: Value, conversion: int) -> Value | None:
-    """A text that only the content of a tensor tells, or that sizes are part of; CPython 3.13 formats it once more, as
-    it is."""
-    if isinstance(value, (TextValue, OpenText)) and conversion < 2:
-        return value
-    frame.tx.tensors.check_special(value, "__format__", "__str__", "__repr__")
-    if type(value) is TensorValue and value.meta.cls not in PLAIN_CLASSES:
-        raise GraphBreak(OBJECT_OPERATION, f"the text of a {value.meta.cls.__name__}, a class of tensors")
-    if isinstance(value, TensorValue) and frame.tx.tensors.modes:  # which are asked for the text
-        return None
-    if isinstance(value, TensorValue) and _has_plain_text(value, conversion):
-        kept = value.call_method(frame.tx, "detach", [], {}).call_method(frame.tx, "clone", [], {})
-        return TextValue([(kept, conversion)])
-    if _is_from_data(frame, value):
-        return TextValue([(value, conversion)])
-    is_open = value.expr is not None and isinstance(frame.tx.env.simplify(value.expr), Expr)
-    return OpenText(frame.tx, [(value, conversion)]) if is_open else None
-
-
-def _is_from_data(frame: Frame, value: Value) -> bool:
-    """Whether a number, or a bool, is known only when the graph has run."""
-    if value.expr is not None:
-        return frame.tx.env.is_from_data(value.expr)
-    return isinstance(value, DataCondition)
-
-
-def _has_plain_text(tensor: TensorValue, conversion: int) -> bool:
-    """Whether the text says nothing of the tensor's history."""
-    return not tensor.meta.requires_grad or (not conversion and not tensor.meta.spec.sizes)
 
 
 @opcode("MAKE_FUNCTION")

@@ -11,6 +11,7 @@ from dynamo_capture.foundation.class_members import has_member
 from dynamo_capture.foundation.errors import UserRaise
 from dynamo_capture.foundation.type_names import answers_as_sequence, has_sequence_slots, message_name
 from dynamo_capture.semantics.numbers import floats
+from dynamo_capture.semantics.operators import open_texts
 from dynamo_capture.semantics.operators.comparing_containers import as_sequence
 from dynamo_capture.semantics.operators.comparisons import of_members
 from dynamo_capture.semantics.operators.object_operators import by_methods, content_of
@@ -25,10 +26,12 @@ from dynamo_capture.values import (
     DictView,
     ListValue,
     ObjectValue,
+    OpenText,
     SequenceValue,
     SetValue,
     SymValue,
     TensorValue,
+    TextValue,
     Value,
     size_value,
 )
@@ -49,6 +52,7 @@ _SYMBOLIC: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 _NOT_NUMBERS = (SequenceValue, DictValue, SetValue, ObjectValue, Const)
+_FORMATTING = ("%", "%=")
 _REMAINDERS = (operator.mod, operator.imod)
 _IN_PLACE = (TensorValue, ChosenValue, ListValue)
 """What torch is given an augmented operator for, as the left operand."""
@@ -58,6 +62,10 @@ _PAIRS = Pairs()
 def binary(tx: Context, symbol: str, lhs: Value, rhs: Value) -> Value:
     """``lhs symbol rhs``; a symbol ending in ``=`` is the augmented operator."""
     row = BINARY[symbol]
+    if symbol in _FORMATTING and isinstance(lhs, Const) and lhs.python_type() is str:
+        text = open_texts.by_percent(tx, lhs, rhs)
+        if text is not None:
+            return text
     if lhs.is_open or rhs.is_open:
         plain = row.plain or symbol
         computed = floats.binary(tx, plain, lhs, rhs) or data_floats.of_integers(tx, plain, lhs, rhs)
@@ -78,6 +86,14 @@ def _of_arrays(tx: Context, row: BinaryOperator, lhs: Value, rhs: Value) -> Valu
     if numbers is not None:
         return binary(tx, row.symbol, *numbers)
     return tx.arrays.binary(row.symbol, row.function, lhs, rhs)
+
+
+@_PAIRS.either(TextValue, OpenText)
+def _of_texts(tx: Context, row: BinaryOperator, lhs: Value, rhs: Value) -> Value | None:
+    """Texts that are put together when the code runs, one after the other."""
+    if row.symbol not in ("+", "+=") or lhs.python_type() is not str or rhs.python_type() is not str:
+        return None
+    return open_texts.joined(tx, [lhs, rhs])
 
 
 @_PAIRS.both(Const)

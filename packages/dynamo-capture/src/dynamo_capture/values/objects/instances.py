@@ -17,7 +17,7 @@ from dynamo_capture.values.constant import Const
 from dynamo_capture.values.containers.keys import HashedKey
 from dynamo_capture.values.containers.mapping import DictValue
 from dynamo_capture.values.objects.length_hints import ask_for_hint
-from dynamo_capture.values.special_results import index_from, length_from, truth_from
+from dynamo_capture.values.special_results import index_from, length_from, size_from, truth_from
 from fx_interface.source import DerivedSource, InstanceDictSource, Source
 
 
@@ -199,7 +199,7 @@ class ObjectValue(Value):
         if tx.attributes.has_special(self, "__bool__"):
             return truth_from(tx, tx.calls.special(self, "__bool__", []))
         if tx.attributes.has_special(self, "__len__"):
-            return self.length(tx) > 0
+            return tx.truth(size_from(tx, tx.calls.special(self, "__len__", [])))
         tx.attributes.guard_type(self)
         return True
 

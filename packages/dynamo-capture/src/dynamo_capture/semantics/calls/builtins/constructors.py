@@ -13,10 +13,8 @@ from dynamo_capture.foundation.break_kinds import CLASS_MADE, DESCRIPTOR, NOT_IN
 from dynamo_capture.foundation.class_members import runs_program
 from dynamo_capture.foundation.errors import GraphBreak, NotConstant
 from dynamo_capture.foundation.type_names import has_buffer
-from dynamo_capture.frames.left_functions import limit_lookups
 from dynamo_capture.semantics.calls.builtins.functions import is_callable
 from dynamo_capture.semantics.calls.builtins.new_classes import new_type
-from dynamo_capture.semantics.calls.builtins.texts import text_of
 from dynamo_capture.semantics.numbers import floats
 from dynamo_capture.semantics.registry import Handler, handles
 from dynamo_capture.semantics.tensors.arguments import numpy_numbers
@@ -39,7 +37,6 @@ from dynamo_capture.values import (
     SliceValue,
     SuperValue,
     SymRange,
-    SymValue,
     TensorValue,
     TupleValue,
     Value,
@@ -235,21 +232,6 @@ def make_bool(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value
         if known is not None:
             return known
     return boolean(tx.truth(value))
-
-
-@handles(str)
-def make_str(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    if not args:
-        return Const("")
-    value = tx.force(args[0])
-    if isinstance(value, SymValue):
-        limit_lookups(tx, value)
-    try:
-        real = tx.calls.python_object(value)
-    except NotConstant:
-        return text_of(tx, value)
-    rest = [tx.constant(arg) for arg in args[1:]]
-    return Const(tx.fold(lambda: str(real, *rest)))
 
 
 @handles(type)

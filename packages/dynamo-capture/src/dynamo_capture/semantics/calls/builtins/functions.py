@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import builtins
-import types
 from typing import Any
 
 from dynamo_capture.foundation import numpy_types
@@ -14,14 +13,12 @@ from dynamo_capture.foundation.break_kinds import (
     OBJECT_ADDRESS,
     OUTSIDE_WORLD,
     UNKNOWN_HASH,
-    UNKNOWN_VALUE,
 )
 from dynamo_capture.foundation.class_members import has_member
 from dynamo_capture.foundation.errors import GraphBreak, NotConstant, UserRaise
 from dynamo_capture.foundation.type_names import message_name
 from dynamo_capture.polyfills.python.sorting import sorted_by
 from dynamo_capture.semantics.calls.builtins.slots import attribute_name, refuse
-from dynamo_capture.semantics.calls.builtins.texts import text_of
 from dynamo_capture.semantics.registry import handles, pure
 from dynamo_capture.values import (
     NONE,
@@ -47,7 +44,7 @@ from dynamo_capture.values.base import Context
 from dynamo_capture.values.objects.instance_dict import InstanceDictValue
 from dynamo_capture.values.operator_methods import check_metaclass
 from dynamo_capture.values.special_methods import rely_on
-from dynamo_capture.values.special_results import length_from
+from dynamo_capture.values.special_results import size_from
 from dynamo_capture.values.tensors.array import ArrayValue
 from fx_interface.source import DerivedSource
 
@@ -71,8 +68,10 @@ def length(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
         tx.tensors.check_special(value, "__len__")
         answer = tx.tensors.by_override(len, [value])
         if answer is not None:
-            return answer if answer.expr is not None else Const(length_from(tx, answer))
+            return size_from(tx, answer)
         return size_value(value.meta.spec.sizes[0])
+    if isinstance(value, ObjectValue):
+        return size_from(tx, tx.calls.special(value, "__len__", []))
     return Const(value.length(tx))
 
 
@@ -151,35 +150,6 @@ def _holds_identity(key: Any) -> bool:
     if isinstance(key, (tuple, frozenset)):
         return any(map(_holds_identity, key))
     return is_opaque(key) and not isinstance(key, HashedKey)
-
-
-@handles(repr)
-def representation(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    try:
-        real = tx.calls.python_object(args[0])
-    except NotConstant:
-        return text_of(tx, args[0], "__repr__")
-    return Const(tx.fold(lambda: repr(real)))
-
-
-@handles(format)
-def formatted(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    value, spec = args[0], tx.constant(args[1]) if len(args) > 1 else ""
-    if isinstance(value, ObjectValue):
-        custom = tx.attributes.in_class(value.cls, "__format__")
-        if isinstance(custom, types.FunctionType):
-            made = tx.inliner.call_function(Const(custom), [value, Const(spec)], {})
-            if not issubclass(made.python_type(), str):
-                kind = made.python_type().__name__
-                raise tx.raises(TypeError, f"__format__ must return a str, not {kind}")
-            return made
-    try:
-        real = tx.calls.python_object(value)
-    except NotConstant:
-        if not spec:
-            return Const(str).call(tx, [value], {})
-        raise GraphBreak(UNKNOWN_VALUE, f"{value.describe()} is formatted") from None
-    return Const(tx.fold(lambda: format(real, spec)))
 
 
 @handles(iter)

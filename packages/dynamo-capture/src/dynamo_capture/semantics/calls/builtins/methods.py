@@ -11,7 +11,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from dynamo_capture.foundation.break_kinds import NOT_IN_PYTHON, UNKNOWN_VALUE
+from dynamo_capture.foundation.break_kinds import NOT_IN_PYTHON
 from dynamo_capture.foundation.errors import GraphBreak, NotConstant, UserRaise
 from dynamo_capture.foundation.type_names import message_name
 from dynamo_capture.polyfills.torch import substitute_for
@@ -371,25 +371,6 @@ def dict_move_to_end(tx: Context, owner: DictValue, args: list[Value], kwargs: d
 @method(dict.__reversed__, collections.OrderedDict.__reversed__)
 def dict_reversed(tx: Context, owner: DictValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return DictIterator(tx, owner, "keys", backward=True)
-
-
-# Strings.
-
-
-@method(str.join)
-def str_join(tx: Context, owner: Const, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    parts = [tx.constant(item) for item in args[0].unpack(tx)]
-    return Const(tx.fold(lambda: owner.value.join(parts)))
-
-
-@method(str.format)
-def str_format(tx: Context, owner: Const, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    try:
-        plain = [tx.calls.python_object(arg) for arg in args]
-        named = {name: tx.calls.python_object(value) for name, value in kwargs.items()}
-    except NotConstant:
-        raise GraphBreak(UNKNOWN_VALUE, "an unknown value is formatted") from None
-    return Const(tx.fold(lambda: owner.value.format(*plain, **named)))
 
 
 __all__ = ["METHODS", "BuiltinMethod", "SequenceValue", "call_builtin_method", "method"]

@@ -1,4 +1,5 @@
-"""The text of objects: ``str`` and ``repr`` of those of the program, and the wrappers that end a ``repr`` at cycles."""
+"""The text of objects: ``str``, ``repr`` and ``format``, texts made of others, and the wrappers that end a ``repr`` at
+cycles."""
 
 from __future__ import annotations
 
@@ -11,7 +12,11 @@ from typing import Any
 from dynamo_capture.foundation.break_kinds import UNKNOWN_VALUE
 from dynamo_capture.foundation.class_members import module_of
 from dynamo_capture.foundation.errors import GraphBreak, NotConstant
-from dynamo_capture.values import Const, ObjectValue, TextValue, Value
+from dynamo_capture.frames.left_functions import limit_lookups
+from dynamo_capture.semantics.calls.builtins.methods import method
+from dynamo_capture.semantics.operators import open_texts
+from dynamo_capture.semantics.registry import handles
+from dynamo_capture.values import Const, ObjectValue, Piece, SymValue, TextValue, Value
 from dynamo_capture.values.base import Context
 
 
@@ -34,7 +39,7 @@ def text_of(tx: Context, value: Value, name: str = "__str__") -> Value:
             if issubclass(value.cls, BaseException):
                 return text_of_exception(tx, value, name)
             if found is object.__repr__:  # says where the object is in memory: when the code runs
-                return TextValue([(value, 1 if name == "__str__" else 2)])
+                return TextValue([Piece(value, 1 if name == "__str__" else 2)])
             if special == "__str__" and found is not object.__str__:
                 break
     raise GraphBreak(UNKNOWN_VALUE, f"the text of {value.describe()}")
@@ -55,6 +60,82 @@ def text_of_exception(tx: Context, value: ObjectValue, name: str) -> Value:
         return Const(value.cls.__name__ + shown)
     base: type = next(cls for cls in value.cls.__mro__ if module_of(cls) == "builtins")
     return Const(tx.fold(lambda: str(base(*plain))))
+
+
+@handles(str)
+def make_str(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    if not args:
+        return Const("")
+    value = tx.force(args[0])
+    if isinstance(value, SymValue):
+        limit_lookups(tx, value)
+    made = open_texts.text(tx, value, 1) if len(args) == 1 and not kwargs else None
+    if made is not None:
+        return made
+    try:
+        real = tx.calls.python_object(value)
+    except NotConstant:
+        return text_of(tx, value)
+    rest = [tx.constant(arg) for arg in args[1:]]
+    return Const(tx.fold(lambda: str(real, *rest)))
+
+
+@handles(repr)
+def representation(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    made = open_texts.text(tx, tx.force(args[0]), 2)
+    if made is not None:
+        return made
+    try:
+        real = tx.calls.python_object(args[0])
+    except NotConstant:
+        return text_of(tx, args[0], "__repr__")
+    return Const(tx.fold(lambda: repr(real)))
+
+
+@handles(format)
+def formatted(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    value, spec = args[0], tx.constant(args[1]) if len(args) > 1 else ""
+    if isinstance(value, ObjectValue):
+        custom = tx.attributes.in_class(value.cls, "__format__")
+        if isinstance(custom, types.FunctionType):
+            made = tx.inliner.call_function(Const(custom), [value, Const(spec)], {})
+            if not issubclass(made.python_type(), str):
+                kind = made.python_type().__name__
+                raise tx.raises(TypeError, f"__format__ must return a str, not {kind}")
+            return made
+    open_text = open_texts.text(tx, tx.force(value), 0, spec)
+    if open_text is not None:
+        return open_text
+    try:
+        real = tx.calls.python_object(value)
+    except NotConstant:
+        if not spec:
+            return Const(str).call(tx, [value], {})
+        raise GraphBreak(UNKNOWN_VALUE, f"{value.describe()} is formatted") from None
+    return Const(tx.fold(lambda: format(real, spec)))
+
+
+@method(str.join)
+def str_join(tx: Context, owner: Const, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    items = [tx.force(item) for item in args[0].unpack(tx)]
+    made = open_texts.joined_by(tx, owner, items)
+    if made is not None:
+        return made
+    parts = [tx.constant(item) for item in items]
+    return Const(tx.fold(lambda: owner.value.join(parts)))
+
+
+@method(str.format)
+def str_format(tx: Context, owner: Const, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    made = open_texts.by_format(tx, owner.value, args, kwargs) if type(owner.value) is str else None
+    if made is not None:
+        return made
+    try:
+        plain = [tx.calls.python_object(arg) for arg in args]
+        named = {name: tx.calls.python_object(value) for name, value in kwargs.items()}
+    except NotConstant:
+        raise GraphBreak(UNKNOWN_VALUE, "an unknown value is formatted") from None
+    return Const(tx.fold(lambda: owner.value.format(*plain, **named)))
 
 
 def is_repr_wrapper(function: types.FunctionType) -> bool:
