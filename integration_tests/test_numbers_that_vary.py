@@ -182,3 +182,55 @@ def test_elements_by_a_step_and_quotients_of_counts(program: Callable[..., Tenso
         program(other, step).sum().backward()
         torch.testing.assert_close(leaf.grad, other.grad)
     assert _versions(fast) == 4  # a first one and one for all steps, with gradients and without
+
+
+def every(x: Tensor, step: int) -> Tensor:
+    return x[::step] * 2
+
+
+def every_in_both(x: Tensor, step: int) -> Tensor:
+    part = x[1:-1:step, ::step]
+    return (part.t() @ part) + x[step::step].sum()
+
+
+def written_in_steps(x: Tensor, step: int) -> Tensor:
+    y = x * 1
+    y[::step, 1 :: step + 1] += 3
+    return y.cumsum(0)
+
+
+@pytest.mark.parametrize("program", [every, every_in_both, written_in_steps])
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+def test_slices_by_a_step(
+    program: Callable[..., Tensor], backend: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    fast = fxstack.compile(program, backend=backend)
+    torch.manual_seed(0)
+    for step, rows in ((3, 24), (4, 24), (5, 24), (6, 29), (7, 31), (2, 26)):
+        leaf = torch.randn(rows, 12, dtype=torch.float64, requires_grad=True)
+        other = leaf.detach().clone().requires_grad_()
+        result, expected = fast(leaf, step), program(other, step)
+        torch.testing.assert_close(result, expected)
+        assert result.stride() == expected.stride()
+        result.sin().sum().backward()
+        expected.sin().sum().backward()
+        torch.testing.assert_close(leaf.grad, other.grad)
+    assert _versions(fast) == 3  # a first one, one for other steps, one for other sizes
+    assert not [record for record in caplog.records if record.levelname == "ERROR"]
+
+
+def backwards(x: Tensor, step: int) -> Tensor:
+    return x[::step] * 2
+
+
+def test_a_step_that_torch_refuses() -> None:
+    fast = fxstack.compile(backwards, backend="eager")
+    for step in (2, 3, 0, -1, 4, -2, 1):
+        if step > 0:
+            assert torch.equal(fast(torch.arange(9.0), step), backwards(torch.arange(9.0), step))
+        else:
+            with pytest.raises(ValueError, match="step") as expected:
+                backwards(torch.arange(9.0), step)
+            with pytest.raises(ValueError, match="step") as refused:
+                fast(torch.arange(9.0), step)
+            assert str(refused.value) == str(expected.value)

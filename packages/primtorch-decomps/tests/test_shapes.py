@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fx_interface.errors import UnbackedSymbolError
-from fx_interface.symbols import ShapeEnv
+from fx_interface.symbols import ShapeEnv, evaluate
 from primtorch_decomps.errors import RuleMismatchError
 from primtorch_decomps.shapes import (
     at_most,
@@ -69,6 +69,16 @@ def test_a_size_from_data_that_cannot_stretch_is_left_to_the_operator() -> None:
     assert expand_sizes((env.create_symbol(None, low=2),), (5,), env) == (5,)
     with pytest.raises(UnbackedSymbolError):
         broadcast([(4,), (env.create_symbol(None, low=0),)], env)
+
+
+def test_a_slice_by_a_symbolic_step() -> None:
+    env = ShapeEnv()
+    size, step = env.create_symbol(24), env.create_symbol(5)
+    low, high, length = slice_bounds(size, 1, None, step, env)
+    assert (low, high) == (1, size)
+    for rows, each in ((24, 5), (25, 4), (9, 9), (7, 20)):
+        values = {size.as_symbol: rows, step.as_symbol: each}
+        assert evaluate(length, values) == len(range(1, rows, each))
 
 
 def test_a_slice_without_an_end_asks_nothing_of_a_size_from_data() -> None:

@@ -164,7 +164,7 @@ def _keeps(size: IntLike, wanted: IntLike, env: ShapeEnv) -> bool:
 
 
 def slice_bounds(
-    size: IntLike, start: IntLike | None, end: IntLike | None, step: int, env: ShapeEnv
+    size: IntLike, start: IntLike | None, end: IntLike | None, step: IntLike, env: ShapeEnv
 ) -> tuple[IntLike, IntLike, IntLike]:
     """Start, end and length of ``[start:end:step]`` on a dimension, clamped as Python clamps them."""
     if isinstance(end, int) and end >= _NO_END:

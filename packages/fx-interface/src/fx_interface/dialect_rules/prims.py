@@ -78,7 +78,7 @@ def _permute(call: _Call) -> Shape:
 
 
 def _slice(call: _Call) -> Shape:
-    starts, limits, steps = call.sizes(1), call.sizes(2), call.argument(3)
+    starts, limits, steps = call.sizes(1), call.sizes(2), call.sizes(3)
     if not len(starts) == len(limits) == len(steps) == call.tensor(0).rank:
         broken("FXI112", call.node, "a slice needs a start, limit and step for each axis")
     bounds = zip(starts, limits, steps, strict=True)

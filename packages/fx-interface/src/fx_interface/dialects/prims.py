@@ -195,7 +195,7 @@ permute = _prim(
 slice_ = _prim(
     "slice",
     PrimKind.VIEW,
-    "slice(Tensor x, size[] starts, size[] limits, int[] steps) -> Tensor: 0 <= start <= limit <= size, step > 0",
+    "slice(Tensor x, size[] starts, size[] limits, size[] steps) -> Tensor: 0 <= start <= limit <= size, step > 0",
     _slice,
 )
 flip = _prim(

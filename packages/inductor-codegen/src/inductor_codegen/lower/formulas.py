@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from fx_interface.dialects.prims import PrimKind, PrimOp
-from fx_interface.symbols import IntLike
+from fx_interface.symbols import IntLike, floordiv
 from fx_interface.tensor_spec import TensorSpec
 from inductor_codegen.lower.values import (
     Argument,
@@ -55,12 +55,13 @@ def _permute(operand: Operand, dims: Sequence[int]) -> View:
     return Permute(positive, tuple(operand.sizes[dim] for dim in positive))
 
 
-def _slice(starts: Sequence[Any], limits: Sequence[Any], steps: Sequence[int]) -> View:
-    begin, end = sizes_of(starts), sizes_of(limits)
+def _slice(starts: Sequence[Any], limits: Sequence[Any], steps: Sequence[Any]) -> View:
+    begin, end, strides = sizes_of(starts), sizes_of(limits), sizes_of(steps)
     sizes = tuple(
-        (stop - start + (step - 1)) // step for start, stop, step in zip(begin, end, steps, strict=True)
+        floordiv(stop - start + (step - 1), step)
+        for start, stop, step in zip(begin, end, strides, strict=True)
     )
-    return Slice(begin, tuple(steps), sizes)
+    return Slice(begin, strides, sizes)
 
 
 def _flip(operand: Operand, dims: Sequence[int]) -> View:

@@ -79,7 +79,7 @@ class Slice:
     """Element ``i`` of an axis is the operand's element ``start + i * step``."""
 
     starts: Sizes
-    steps: tuple[int, ...]
+    steps: Sizes
     sizes: Sizes
 
     def map(self, index: tuple[Index, ...], env: ShapeEnv) -> tuple[Index, ...]:

@@ -171,11 +171,15 @@ def permute(x: PrimTensor, dims: Sequence[int]) -> PrimTensor:
 
 
 def slice(
-    x: PrimTensor, starts: Sequence[IntLike], limits: Sequence[IntLike], steps: Sequence[int], sizes: Sizes
+    x: PrimTensor,
+    starts: Sequence[IntLike],
+    limits: Sequence[IntLike],
+    steps: Sequence[IntLike],
+    sizes: Sizes,
 ) -> PrimTensor:
     """``x[start:limit:step]`` on every axis; ``sizes`` is the result's shape. ``x`` itself if nothing is cut off."""
     whole = x.sizes == sizes and builtins.all(isinstance(s, int) and s == 0 for s in starts)
-    if whole and builtins.all(s == 1 for s in steps):
+    if whole and builtins.all(isinstance(s, int) and s == 1 for s in steps):
         return x
     strides = tuple([stride * step for stride, step in zip(x.strides, steps, strict=True)])
     args = (x, tuple(starts), tuple(limits), tuple(steps))

@@ -113,7 +113,7 @@ def select_backward(grad: PrimTensor, input_sizes: Sequence[IntLike], dim: int, 
 
 @decomposes("aten.slice_backward.default")
 def slice_backward(
-    grad: PrimTensor, input_sizes: Sequence[IntLike], dim: int, start: IntLike, end: IntLike, step: int
+    grad: PrimTensor, input_sizes: Sequence[IntLike], dim: int, start: IntLike, end: IntLike, step: IntLike
 ) -> PrimTensor:
     rank = len(input_sizes)
     axis = canonical_dim(dim, rank)
@@ -123,7 +123,7 @@ def slice_backward(
     return _scattered(grad, axis, low, input_sizes[axis] - low - length)
 
 
-def _spread_out(grad: PrimTensor, axis: int, length: IntLike, step: int) -> tuple[PrimTensor, IntLike]:
+def _spread_out(grad: PrimTensor, axis: int, length: IntLike, step: IntLike) -> tuple[PrimTensor, IntLike]:
     """The gradient with ``step - 1`` zeros between its elements, ending with an element."""
     if isinstance(length, int) and length == 0:
         return grad, 0
@@ -155,7 +155,7 @@ def _slice_scatter_spec(
     dim: int = 0,
     start: IntLike | None = None,
     end: IntLike | None = None,
-    step: int = 1,
+    step: IntLike = 1,
     *,
     env: ShapeEnv,
 ) -> TensorSpec:
@@ -173,7 +173,7 @@ def slice_scatter(
     dim: int = 0,
     start: IntLike | None = None,
     end: IntLike | None = None,
-    step: int = 1,
+    step: IntLike = 1,
 ) -> Any:
     """Pads both the source and a mask of it out to the whole, and picks."""
     axis = canonical_dim(dim, x.rank)

@@ -85,11 +85,11 @@ def unsqueeze(x: PrimTensor, dim: int) -> PrimTensor:
     return ops.broadcast_in_dim(x, sizes, tuple(d for d in range(x.rank + 1) if d != axis))
 
 
-def cut(x: PrimTensor, axis: int, start: IntLike, end: IntLike, step: int, length: IntLike) -> PrimTensor:
+def cut(x: PrimTensor, axis: int, start: IntLike, end: IntLike, step: IntLike, length: IntLike) -> PrimTensor:
     """``x[start:end:step]`` along ``axis``, of known length."""
     starts: list[IntLike] = [0] * x.rank
     limits = list(x.sizes)
-    steps = [1] * x.rank
+    steps: list[IntLike] = [1] * x.rank
     starts[axis], limits[axis], steps[axis] = start, end, step
     sizes = (*x.sizes[:axis], length, *x.sizes[axis + 1 :])
     return ops.slice(x, starts, limits, steps, sizes)
@@ -97,7 +97,7 @@ def cut(x: PrimTensor, axis: int, start: IntLike, end: IntLike, step: int, lengt
 
 @decomposes("aten.slice.Tensor")
 def slice(
-    x: PrimTensor, dim: int = 0, start: IntLike | None = None, end: IntLike | None = None, step: int = 1
+    x: PrimTensor, dim: int = 0, start: IntLike | None = None, end: IntLike | None = None, step: IntLike = 1
 ) -> PrimTensor:
     axis = canonical_dim(dim, x.rank)
     low, high, length = slice_bounds(x.sizes[axis], start, end, step, current_trace().env)

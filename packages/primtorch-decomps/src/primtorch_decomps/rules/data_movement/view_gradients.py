@@ -28,7 +28,7 @@ def slice_backward(
     dim: int,
     start: IntLike,
     end: IntLike,
-    step: int,
+    step: IntLike,
     *,
     env: ShapeEnv,
 ) -> TensorSpec:

@@ -197,18 +197,18 @@ def slice(
     dim: int = 0,
     start: IntLike | None = None,
     end: IntLike | None = None,
-    step: int = 1,
+    step: IntLike = 1,
     *,
     env: ShapeEnv,
 ) -> TensorSpec:
-    if not x.rank or step < 1:
+    if not x.rank or below(step, 1, env):
         raise RuleMismatchError("slice needs a dimension and a positive step")
     axis = canonical_dim(dim, x.rank)
     _, _, length = slice_bounds(x.sizes[axis], start, end, step, env)
     return _cut(x, axis, length, step)
 
 
-def _cut(x: TensorSpec, axis: int, length: IntLike, step: int = 1) -> TensorSpec:
+def _cut(x: TensorSpec, axis: int, length: IntLike, step: IntLike = 1) -> TensorSpec:
     sizes = (*x.sizes[:axis], length, *x.sizes[axis + 1 :])
     strides = (*x.strides[:axis], x.strides[axis] * step, *x.strides[axis + 1 :])
     return _seen_as(x, sizes, strides)
