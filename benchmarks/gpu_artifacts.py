@@ -36,8 +36,7 @@ def measure(name: str, training: bool) -> None:
     inputs: dict[str, Any] = {"x": torch.ones(6, 10)}
     if model_name != "reductions":
         model, inputs = WORKLOADS[model_name].build(training=training)
-    if not training:
-        inputs.pop("labels", None)
+    inputs.pop("labels", None)  # with which some models set a field of their configuration
     shapes = {
         key: {int(d): f"size{d}" for d in dims if int(d) < value.dim()} for key, value in inputs.items()
     }

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from fxstack_artifact import ContractError, GradientError
+from fxstack_artifact.training.arriving import tangent
 from fxstack_artifact.training.differentiable import Differentiable
 
 W = torch.nn.Parameter(torch.tensor([1.0, 2.0, 3.0]))
@@ -91,3 +92,11 @@ def test_an_index_that_leads_nowhere_is_found_when_it_is_made() -> None:
     for wrong in ({"saved": [["weight", 7]]}, {"saved": [["leaf", 7]]}, {"linked": [[1, [9]]]}):
         with pytest.raises((ValueError, LookupError)):
             made(**wrong)
+
+
+def test_zeros_lie_where_the_result_does() -> None:
+    read = tangent({"dtype": "float32", "sizes": [[1, 0]], "strides": [[0, 1]], "device": "meta"})
+    assert read(None, [3]).device.type == "meta"
+    assert read(torch.ones(6, device="meta")[::2], [3]).stride() == (1,)
+    on_cpu = tangent({"dtype": "float32", "sizes": [[1, 0]], "strides": [[0, 1]]})
+    assert torch.equal(on_cpu(None, [3]), torch.zeros(3))

@@ -83,10 +83,19 @@ def several(rows: int | None, *, low: int = 2, high: int | None = None) -> Graph
     return made
 
 
+def nothing() -> GraphModule:
+    """As a backward that hands on what arrives."""
+    graph = GpuGraph()
+    graph.input(torch.randn(3))
+    made: GraphModule = graph.build()
+    return made
+
+
 GRAPHS: dict[str, Callable[[], GraphModule]] = {
     "softmax": lambda: softmax(GpuGraph()),
     "split and tiles": split_and_tiles,
     **{str(rows): functools.partial(several, rows) for rows in (1, 33, 5000)},
+    "nothing": nothing,
     "varying": functools.partial(several, None, high=300),
 }
 ARCHITECTURES = ("sm_80", "sm_90")
@@ -106,7 +115,8 @@ def compile_all(folder: Path) -> None:
     """What that process does."""
     for name, build in GRAPHS.items():
         native = compile_for_gpus(build(), ARCHITECTURES, CodegenOptions(cache_dir=folder / "cache"))
-        assert (set(native.record.input_kinds) - {"i"}, native.record.gpu) == ({"t"}, 0)
+        assert set(native.record.input_kinds) <= {"t", "i", "u"}
+        assert native.record.gpu == 0
         for arch, library in native.libraries.items():
             (folder / f"{name}.{arch}.so").write_bytes(library)
 
@@ -204,6 +214,12 @@ def launches_of(
     passed = (numbers * len(sizes))(*sizes)
     assert library.fx_entry(None, given, passed, (word * outputs)(), None) == 0
     return found
+
+
+def test_a_graph_that_computes_nothing(compiled: Path) -> None:
+    library, table = table_of(compiled / "nothing.sm_90.so")
+    assert table.variant_count == 0
+    assert launches_of(library, 1, 0) == []
 
 
 @pytest.mark.parametrize("rows", [1, 33, 5000])

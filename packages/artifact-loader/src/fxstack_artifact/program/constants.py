@@ -99,12 +99,12 @@ def _bound(item: Mapping[str, Any], tensor: torch.Tensor) -> torch.Tensor:
     if (
         str(tensor.dtype) != f"torch.{item['dtype']}"
         or list(tensor.shape) != sizes
-        or tensor.device != _device(item)
+        or tensor.device != device_of(item)
     ):
         raise ArtifactError(
             "FXA201",
             f"the weight {item['name']} is {tensor.dtype} of {list(tensor.shape)} on {tensor.device}, "
-            f"the program takes torch.{item['dtype']} of {sizes} on {_device(item)}",
+            f"the program takes torch.{item['dtype']} of {sizes} on {device_of(item)}",
         )
     if type(tensor) is torch.nn.Parameter and list(tensor.stride()) == strides:
         return tensor
@@ -147,13 +147,14 @@ def _constant(
             bytearray(memoryview(buffer)[found.start :][: found.elements * found.dtype.itemsize]),
             dtype=found.dtype,
         )
-    return shaped(item, flat if _device(item) == _CPU else flat.to(_device(item)))
+    return shaped(item, flat if device_of(item) == _CPU else flat.to(device_of(item)))
 
 
 _CPU = torch.device("cpu")
 
 
-def _device(item: Mapping[str, Any]) -> torch.device:
+def device_of(item: Mapping[str, Any]) -> torch.device:
+    """Where the tensor that ``item`` describes lies."""
     return torch.device(item["device"]) if "device" in item else _CPU
 
 

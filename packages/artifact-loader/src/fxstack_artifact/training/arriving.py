@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 import torch
 
 from fxstack_artifact.errors import GradientError, unreadable
+from fxstack_artifact.program.constants import device_of
 from fxstack_artifact.program.sizes import postfix
 
 Tangent: TypeAlias = Callable[[torch.Tensor | None, Sequence[int]], torch.Tensor]
@@ -35,7 +36,7 @@ def plain(gradient: torch.Tensor) -> torch.Tensor:
         if gradient.layout is not torch.strided:
             gradient = gradient.to_dense()
         if gradient._is_zerotensor():
-            gradient = torch.zeros(gradient.shape, dtype=gradient.dtype)
+            gradient = torch.zeros(gradient.shape, dtype=gradient.dtype, device=gradient.device)
         gradient = gradient.resolve_conj().resolve_neg()
     if not is_plain(gradient):
         raise GradientError(
@@ -47,12 +48,16 @@ def plain(gradient: torch.Tensor) -> torch.Tensor:
 
 
 def tangent(item: Mapping[str, Any]) -> Tangent:
-    """What reads the gradient of one result: copied where it lies otherwise in memory, zeros where there is none."""
+    """What reads the gradient of one result: copied where it lies otherwise in memory, zeros where there is none.
+
+    ``item`` has ``dtype``, ``sizes`` and ``strides``, and the ``device`` of a result that is not on the CPU.
+    """
     sizes, strides = (
         [postfix(words) for words in item["sizes"]],
         [postfix(words) for words in item["strides"]],
     )
     dtype = getattr(torch, str(item["dtype"]), None)
+    device = device_of(item)
     if not isinstance(dtype, torch.dtype) or len(sizes) != len(strides):
         raise unreadable("the gradient of a result is of no known type")
 
@@ -61,7 +66,7 @@ def tangent(item: Mapping[str, Any]) -> Tangent:
         if gradient is not None and list(gradient.stride()) == wanted:
             return gradient
         shape = [size(symbols) for size in sizes]
-        made = torch.empty_strided(shape, wanted, dtype=dtype)
+        made = torch.empty_strided(shape, wanted, dtype=dtype, device=device)
         return made.zero_() if gradient is None else made.copy_(gradient)
 
     return read

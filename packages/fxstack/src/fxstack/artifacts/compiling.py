@@ -52,10 +52,10 @@ def aot_compile(
     points (``{"prefill": ..., "decode": ...}``), which share weights. ``dynamic_shapes`` and ``training`` are as for
     ``export``.
     ``target``: one of ``x86-64-v2``, ``-v3``, ``-v4`` or several, of which the best is chosen when the file is loaded;
-    None: this processor's. A model on GPU 0 has architectures for targets (``sm_80``, ``sm_90``; None: this GPU's), and
-    no training artifact. ``weights``: whether the model's parameters and buffers are in the file,
-    or are passed to ``fxstack.load``, which runs it (``load(path, weights=...)``: a state dict, or a safetensors file
-    beside it). ``sign_with``: a file with a private key, with which the artifact is signed (``fxstack.make_key``).
+    None: this processor's. A model on GPU 0 has architectures for targets (``sm_80``, ``sm_90``; None: this GPU's).
+    ``weights``: whether the model's parameters and buffers are in the file, or are passed to ``fxstack.load``, which
+    runs it (``load(path, weights=...)``: a state dict, or a safetensors file beside it). ``sign_with``: a file with a
+    private key, with which the artifact is signed (``fxstack.make_key``).
 
     ExportError (FXS5xx) if it cannot be exported; MissingCompilerError IND111 and CompilationError (IND11x) if it
     cannot be compiled; OSError if the file cannot be written.
@@ -65,7 +65,7 @@ def aot_compile(
         model = export(model, args, kwargs, dynamic_shapes=dynamic_shapes, training=training, options=options)
     exports = {"forward": model} if isinstance(model, Exported) else dict(model)
     contracts = {name: contract_of(exported) for name, exported in exports.items()}
-    targets = _targets(target, exports, contracts)
+    targets = _targets(target, contracts)
     is_trained = any(exported.training for exported in exports.values())
     held = Weights(inside=weights == "inside", trained=is_trained)
     contents: dict[str, bytes] = {}
@@ -85,19 +85,10 @@ def aot_compile(
     return place
 
 
-def _targets(
-    target: str | Sequence[str] | None, exports: Mapping[str, Exported], contracts: Mapping[str, Contract]
-) -> tuple[str, ...]:
+def _targets(target: str | Sequence[str] | None, contracts: Mapping[str, Contract]) -> tuple[str, ...]:
     """The levels or architectures that are meant, the best first. ExportError FXS509 for unknown ones, or such as not
-    every entry point runs on; FXS512 for training on a GPU."""
+    every entry point runs on."""
     on_gpu = {name for name, contract in contracts.items() if contract.is_on_gpu}
-    trained = on_gpu & {name for name, exported in exports.items() if exported.training}
-    if trained:
-        raise ExportError(
-            "FXS512",
-            f"{min(trained)} trains on a GPU, for which artifacts have no backward",
-            action="export it with training=False, or a model on the CPU",
-        )
     known, own = (GPU_TARGETS, gpu_targets) if on_gpu else (CPU_TARGETS, _native.cpu_levels)
     named = own()[:1] if target is None else [target] if isinstance(target, str) else list(target)
     unknown = [name for name in named if name not in known]

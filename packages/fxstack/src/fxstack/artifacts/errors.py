@@ -12,5 +12,5 @@ class ExportError(StackError):
     FXS504 the model changes objects besides tensors; FXS505 the graph relies on what a contract cannot check; FXS506 a
     size that was said to vary is fixed by the model; FXS507 ``dynamic_shapes`` does not fit the arguments; FXS508 the
     graph needs a part of autograd's runtime that artifacts do not have; FXS509 an unknown target; FXS510 the file would
-    be too large; FXS511 nothing is trained; FXS512 training on a GPU.
+    be too large; FXS511 nothing is trained.
     """

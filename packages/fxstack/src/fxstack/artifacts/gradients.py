@@ -129,4 +129,5 @@ def _form(contract: Contract, spec: TensorSpec) -> dict[str, Any]:
         "dtype": str(spec.dtype).removeprefix("torch."),
         "sizes": [contract.expression(size) for size in spec.sizes],
         "strides": [contract.expression(stride) for stride in spec.strides],
+        **({} if spec.device.type == "cpu" else {"device": str(spec.device)}),
     }

@@ -36,6 +36,7 @@ from inductor_codegen.toolchain.cpp_compiler import Compiler, find_compiler
 from inductor_codegen.trusted import Folder
 
 _MODULE = "kernels.py"
+_GPU = torch.device("cuda", 0)
 _ANY = {"x86_64": "x86-64", "AMD64": "x86-64", "aarch64": "armv8-a", "arm64": "armv8-a"}
 """The level that every processor of a family runs: the host has little to compute."""
 
@@ -56,7 +57,7 @@ def compile_for_gpus(
     options = options or CodegenOptions()
     program = plan(graph_module, layouts)
     env = graph_module.meta.get(SHAPE_ENV_KEY) or ShapeEnv()
-    device = device_of(program)
+    device = device_of(program) if program.buffers() else _GPU
     if device.type != "cuda" or device.index:
         raise unsupported("IND105", "kernels are compiled ahead of time for graphs on GPU 0", None)
     _check_triton()
