@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import types
+
 import pytest
 import torch
 
@@ -84,3 +86,17 @@ def test_what_python_keeps_of_a_function_is_set_by_python():
     fast = optimize(lambda graph, inputs: graph.forward)(f)
     assert torch.equal(fast(torch.ones(2)), torch.full((2,), 2.0))
     assert f.__name__ == "another"
+
+
+def test_the_class_of_a_module_is_changed_by_python():
+    def program(x, module):
+        before = type(module).__name__
+        module.__class__ = type("Other", (type(module),), {"extra": 1})
+        return before, module.extra, type(module).__name__, x + 1
+
+    fast = optimize(lambda graph, inputs: graph.forward)(program)
+    given = [types.ModuleType("given") for _ in range(2)]
+    for _ in range(3):
+        expected, answer = program(torch.ones(2), given[0]), fast(torch.ones(2), given[1])
+        assert answer[:3] == expected[:3]
+        assert torch.equal(answer[3], expected[3])

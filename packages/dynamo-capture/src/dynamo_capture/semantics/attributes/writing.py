@@ -183,7 +183,8 @@ class WrittenAttributes(ModuleAttributes):
                 tx.inliner.call_function(Const(setter), [tx.known(setting), owner, value], {})
                 return
             special = self.in_class(type(module), "__setattr__")
-            if setting is not ABSENT or isinstance(special, types.FunctionType):
+            is_own = setting is ABSENT and not is_data_descriptor(self.in_class(types.ModuleType, name))
+            if not is_own or isinstance(special, types.FunctionType):
                 raise GraphBreak(DEFINITION_CHANGED, f"the attribute {name!r} of {owner.describe()} is set")
             tx.inliner.scope(vars(module)).write(name, value)
             return

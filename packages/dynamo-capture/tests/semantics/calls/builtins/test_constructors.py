@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from dynamo_capture.foundation.errors import GraphBreak
+
 
 class Index:
     def __index__(self):
@@ -46,8 +48,26 @@ class Float:
         lambda: int("a"),
         lambda: float("a"),
         lambda: dict([1]),
+        lambda: (
+            str(b"ab", "utf8"),
+            str(object=b"ab", encoding="ascii"),
+            str(b"a", errors="strict"),
+        ),
+        lambda: str("ab", "utf8"),
+        lambda: str(1, errors="strict"),
         lambda: tuple(zip((1, 2), (3,), strict=True)),
     ],
 )
 def test_they_make_what_python_makes(agrees, program):
     agrees(program)
+
+
+class Shown:
+    def __repr__(self):
+        return "shown"
+
+
+def test_an_object_is_no_text_to_be_decoded(agrees):
+    """Its text is not what ``str`` makes of it then."""
+    with pytest.raises(GraphBreak, match="str"):
+        agrees(lambda given: str(given, "utf8"), Shown())

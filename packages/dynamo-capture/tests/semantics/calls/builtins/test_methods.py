@@ -107,3 +107,10 @@ def test_a_factory_is_called_in_python_where_it_is_refused(agrees):
 )
 def test_what_python_refuses(agrees, program):
     agrees(program)
+
+
+@pytest.mark.parametrize("name", ["__eq__", "__ne__", "__add__"])
+@pytest.mark.parametrize(("one", "other"), [(collections.deque([1], 3), [1]), ([1], collections.deque([1]))])
+def test_lists_and_deques_do_not_meet(agrees, name, one, other):
+    with pytest.raises(GraphBreak, match=name):
+        agrees(lambda: getattr(one, name)(other))

@@ -9,6 +9,7 @@ import os
 import queue
 import subprocess
 import sys
+import types
 
 import pytest
 import torch
@@ -244,3 +245,13 @@ def test_what_cannot_be_called_is_not_registered_for_the_end():
 
     found = dynamo_capture.optimize(lambda graph, inputs: graph.forward)(program)(torch.ones(2))
     assert found[1] == program(torch.ones(2))[1]
+
+
+def test_what_describes_a_module_is_read_after_it_was_set():
+    def program(x, module):
+        module.__wrapped__ = len
+        return inspect.unwrap(module) is len, x + 1
+
+    fast = dynamo_capture.optimize(lambda graph, inputs: graph.forward)(program)
+    for _ in range(2):
+        assert fast(torch.ones(2), types.ModuleType("given"))[0]

@@ -138,6 +138,8 @@ def _no_strides(name: str, form: TensorForm) -> bool:
 def _equal_bits(one: torch.Tensor, two: torch.Tensor) -> bool:
     if one.layout != torch.strided:
         return one.layout == two.layout and _equal_bits(one.to_dense(), two.to_dense())
+    if any(_names(one)) or any(_names(two)):
+        return _names(one) == _names(two) and _equal_bits(one.rename(None), two.rename(None))
     if one.is_complex():
         return _equal_bits(torch.view_as_real(one), torch.view_as_real(two))
     if not one.is_floating_point():
@@ -150,6 +152,12 @@ def _equal_bits(one: torch.Tensor, two: torch.Tensor) -> bool:
     both_nan = torch.isnan(one) & torch.isnan(two)
     same = (one == two) & (torch.signbit(one) == torch.signbit(two))
     return bool((same | both_nan).all())
+
+
+def _names(tensor: torch.Tensor) -> tuple[str | None, ...]:
+    """The names of dimensions, which later torches no longer have."""
+    names: tuple[str | None, ...] = getattr(tensor, "names", ())
+    return names
 
 
 _OF_SIZE = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}

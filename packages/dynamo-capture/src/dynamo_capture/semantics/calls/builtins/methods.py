@@ -126,6 +126,8 @@ def check_arguments(owner: Value, original: Any, args: list[Value], kwargs: dict
 
 
 def _plain_class(owner: Value) -> type:
+    if issubclass(owner.python_type(), collections.deque):
+        return collections.deque
     for kind, plain in ((ListValue, list), (TupleValue, tuple), (DictValue, dict), (SetValue, set)):
         if isinstance(owner, kind):
             return plain

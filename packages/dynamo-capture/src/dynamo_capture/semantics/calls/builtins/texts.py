@@ -64,20 +64,21 @@ def text_of_exception(tx: Context, value: ObjectValue, name: str) -> Value:
 
 @handles(str)
 def make_str(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    if len(args) > 1 or kwargs:  # decodes bytes
+        return tx.calls.call_folded(str, args, kwargs)
     if not args:
         return Const("")
     value = tx.force(args[0])
     if isinstance(value, SymValue):
         limit_lookups(tx, value)
-    made = open_texts.text(tx, value, 1) if len(args) == 1 and not kwargs else None
+    made = open_texts.text(tx, value, 1)
     if made is not None:
         return made
     try:
         real = tx.calls.python_object(value)
     except NotConstant:
         return text_of(tx, value)
-    rest = [tx.constant(arg) for arg in args[1:]]
-    return Const(tx.fold(lambda: str(real, *rest)))
+    return Const(tx.fold(lambda: str(real)))
 
 
 @handles(repr)

@@ -73,6 +73,8 @@ def _guard_value(tx: Context, value: Value, names: tuple[str, ...]) -> None:
         _guard_class(tx, value.cls, names)
     elif isinstance(value, Const) and isinstance(value.value, type):
         _guard_class(tx, value.value, names)
+    elif isinstance(value, Const) and isinstance(value.value, types.ModuleType):
+        raise GraphBreak(DESCRIPTOR, f"what describes {value.describe()} is read")
     elif isinstance(value, Const):
         _guard_function(tx, value.value, names)
 
