@@ -139,7 +139,7 @@ PAIRS = {
     "order of prints and logs": (lambda x: (_prints(x), _logs(x)), lambda x: (_logs(x), _prints(x))[::-1]),
     "random numbers": (lambda x: torch.rand(1) * 0, lambda x: torch.zeros(1)),
 }
-if hasattr(torch.Tensor, "rename"):  # up to torch 2.12
+if hasattr(torch.Tensor, "rename"):  # not in torch 2.13
     PAIRS["names of dimensions"] = (lambda x: x.rename("a", "b"), lambda x: x.rename("a", None))
     PAIRS["numbers of named dimensions"] = (
         lambda x: x.rename("a", "b"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import Final
+from typing import Any, Final
 
 import torch
 
@@ -139,7 +139,7 @@ def _equal_bits(one: torch.Tensor, two: torch.Tensor) -> bool:
     if one.layout != torch.strided:
         return one.layout == two.layout and _equal_bits(one.to_dense(), two.to_dense())
     if any(_names(one)) or any(_names(two)):
-        return _names(one) == _names(two) and _equal_bits(one.rename(None), two.rename(None))
+        return _names(one) == _names(two) and _equal_bits(_without_names(one), _without_names(two))
     if one.is_complex():
         return _equal_bits(torch.view_as_real(one), torch.view_as_real(two))
     if not one.is_floating_point():
@@ -155,9 +155,14 @@ def _equal_bits(one: torch.Tensor, two: torch.Tensor) -> bool:
 
 
 def _names(tensor: torch.Tensor) -> tuple[str | None, ...]:
-    """The names of dimensions, which later torches no longer have."""
+    """The names of dimensions, which torch 2.13 no longer has."""
     names: tuple[str | None, ...] = getattr(tensor, "names", ())
     return names
+
+
+def _without_names(tensor: Any) -> torch.Tensor:
+    plain: torch.Tensor = tensor.rename(None)
+    return plain
 
 
 _OF_SIZE = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
