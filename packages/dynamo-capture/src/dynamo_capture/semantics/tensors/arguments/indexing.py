@@ -58,7 +58,9 @@ def without_open_integers(tx: Context, owner: TensorValue, key: Value) -> tuple[
     numbers = {place: item for place, item in enumerate(items) if _may_be_number(tx, item)}
     slices = {place: item for place, item in enumerate(items) if _has_open_bounds(tx, item)}
     varying = {
-        place: item for place, item in enumerate(items) if place not in numbers and item.expr is not None
+        place: number
+        for place, item in enumerate(items)
+        if place not in numbers and (number := _open_integer(item)) is not None
     }
     dims = _dimensions(items, len(owner.meta.spec.sizes)) if numbers or slices or varying else None
     if dims is None:
@@ -151,9 +153,16 @@ def _may_be_number(tx: Context, item: Value) -> bool:
     return data_numbers.is_one_integer(item)
 
 
-def _exists(tx: Context, item: Value, size: int | Expr) -> bool:
+def _open_integer(item: Value) -> SymValue | None:
+    """The integer that an index is, or that a tensor without dimensions holds, if it varies."""
+    if isinstance(item, TensorValue) and not item.meta.spec.sizes:
+        item = item.content if isinstance(item.content, SymValue) else item
+    return item if isinstance(item, SymValue) else None
+
+
+def _exists(tx: Context, item: SymValue, size: int | Expr) -> bool:
     """Whether an integer that varies is an index of a dimension of this size; torch words what it says of others."""
-    if item.expr is None or tx.env.is_from_data(size):
+    if tx.env.is_from_data(size):
         return False
     if tx.decide(Relation("<=", 0, item.expr)):
         return tx.decide(Relation("<", item.expr, size))

@@ -144,6 +144,8 @@ def _symbolic(
         value.content if isinstance(value, TensorValue) and isinstance(value.content, SymValue) else value
         for value in args
     ]
+    if function is torch.full and len(numbers) == 2 and numbers[0].known_as(tuple) == ():
+        return numbers[1] if isinstance(numbers[1], SymValue) else None
     first = numbers[0] if numbers else None
     if not isinstance(first, SymValue):
         return None
