@@ -42,15 +42,7 @@ RUNS: tuple[tuple[str, int, str], ...] = (
 """An adversary, how many of its programs run in CI, and the backends."""
 
 
-KNOWN: dict[tuple[str, str], dict[int, str]] = {
-    ("own_code", "eager"): {
-        11: "torch.add(x, o) does not ask a __getattribute__ of o for __torch_function__",
-        46: "inspect.signature(o) compares o while it is traced, and not in later calls",
-        140: "a class in a set is compared by its metaclass when the set is made",
-        148: "a checkpoint does not ask its arguments for _fields",
-        158: "a guard on what a cached function has answered hashes its argument again",
-    },
-}
+KNOWN: dict[tuple[str, str], dict[int, str]] = {}
 """Programs of seed 1 that still differ, and why: defects to be mended, counted as expected failures."""
 
 

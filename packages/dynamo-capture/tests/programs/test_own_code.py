@@ -1,15 +1,19 @@
 """No code of a program runs because the compiler looks at an object: while it traces, in guards, when it names it."""
 
 import collections
+import dataclasses
 import enum
 import functools
+import inspect
 
 import pytest
 import torch
+from torch.utils.checkpoint import checkpoint
 
 from dynamo_capture import optimize
 
 RAN = []
+X = torch.ones(3)
 
 
 def _backend(graph_module, example_inputs):
@@ -232,3 +236,101 @@ def test_explanations_print_no_object():
         return x * len(objects)
 
     _same(program, *[lambda: (torch.ones(2), {Watched()})] * 3)
+
+
+class _AsksAttributes(int):
+    def __getattribute__(self, name):
+        RAN.append(f"__getattribute__ {name}")
+        return super().__getattribute__(name)
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        RAN.append("__torch_function__")
+        return 1
+
+
+class _Compared:
+    def __eq__(self, other):
+        RAN.append("__eq__")
+        return self is other
+
+    def __hash__(self):
+        RAN.append("__hash__")
+        return 7
+
+    def __call__(self, a, b=1):
+        return a
+
+
+class _MetaEq(type):
+    def __eq__(cls, other):
+        RAN.append("class __eq__")
+        return cls is other
+
+    def __getattr__(cls, name):
+        RAN.append(f"class __getattr__ {name}")
+        raise AttributeError(name)
+
+    __hash__ = type.__hash__
+
+
+class _OfMetaEq(tuple, metaclass=_MetaEq):
+    pass
+
+
+_known = functools.lru_cache(lambda key: 1)
+_DEFAULT = _OfMetaEq((1, 2))
+
+
+def _operator(x, o):
+    torch.add(x, o)
+    return x * 3
+
+
+def _signature(x, o):
+    return x * len(inspect.signature(o).parameters)
+
+
+def _in_set(x, o=_DEFAULT):
+    found = {o}
+    return x + len(found)
+
+
+def _checkpointed(x, o):
+    return checkpoint(lambda x, o: x * 2, x, o, use_reentrant=False) + 1
+
+
+def _cached(x, o):
+    return x + _known(o)
+
+
+@pytest.mark.parametrize(
+    ("program", "make"),
+    [
+        (_operator, _AsksAttributes),
+        (_signature, _Compared),
+        (_in_set, None),
+        (_checkpointed, lambda: _OfMetaEq((1, 2))),
+        (_cached, _Compared),
+    ],
+)
+def test_what_reads_arguments_of_calls(program, make):
+    shared = None if make is None else make()
+    _same(program, *[lambda: (X,) if shared is None else (X, shared)] * 3)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Settings:
+    count: int
+
+
+def test_keys_whose_hash_has_no_effects_stay_in_the_graph():
+    graphs = []
+
+    def backend(graph_module, example_inputs):
+        graphs.append(graph_module)
+        return graph_module.forward
+
+    settings = _Settings(2)
+    compiled = optimize(backend, fullgraph=True)(lambda x: (x + 1) * _known(settings))
+    assert torch.equal(compiled(X), X + 1)
+    assert len(graphs) == 1

@@ -146,7 +146,10 @@ def _is_own(guard: Guard) -> bool:
 
 
 def _is_immutable(value: Any) -> bool:
-    return type(value) in _IMMUTABLE or (type(value) is tuple and all(map(_is_immutable, value)))
+    kind = type(value)
+    if kind is tuple:
+        return all(map(_is_immutable, value))
+    return type(kind) is type and kind in _IMMUTABLE
 
 
 def _type_is(guard: values.TypeIs) -> _Lowered:

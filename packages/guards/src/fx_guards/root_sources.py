@@ -91,5 +91,5 @@ def known_object(value: Any) -> KnownObjectSource:
     if issubclass(kind, type):
         name = _name_of_class(value)
     else:
-        name = value.__qualname__ if kind in _FUNCTIONS else _name_of_class(kind)
+        name = value.__qualname__ if any(kind is one for one in _FUNCTIONS) else _name_of_class(kind)
     return KnownObjectSource(_Held(value), f"<{name}>")

@@ -107,6 +107,19 @@ def _is_of_program(bases: tuple[type, ...], name: str) -> bool:
     return name in _COMPARED or has_member(type(found), "__get__")
 
 
+def is_looked_up_by_program(cls: type) -> bool:
+    """Whether code of the program runs where Python code asks an instance for an attribute that it may not have, or
+    compares it."""
+    return runs_program_when_known(cls) or (
+        has_member(cls, "__getattr__") and _is_of_program(_bases(cls), "__getattr__")
+    )
+
+
+def hashes_by_program(cls: type) -> bool:
+    """Whether an instance's hash runs code of the program."""
+    return _is_of_program(_bases(cls), "__hash__")
+
+
 def module_of(cls: type) -> str:
     """The name of a class's module; empty where the class has something else under ``__module__``."""
     found = _module_of(cls)

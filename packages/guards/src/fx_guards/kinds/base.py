@@ -95,7 +95,8 @@ def short(value: object, limit: int = 80) -> str:
 
 def _text(value: Any, limit: int, depth: int) -> str:
     kind = type(value)
-    if kind in _SELF_CONTAINED:
+    is_plain = type(kind) is type  # a metaclass of the program is not asked to compare it
+    if is_plain and kind in _SELF_CONTAINED:
         return repr(value)
     if issubclass(kind, type):
         return f"<class {type_name(value)!r}>"
@@ -104,7 +105,7 @@ def _text(value: Any, limit: int, depth: int) -> str:
     if kind is dict and depth:
         entries = itertools.islice(value.items(), limit)
         return f"{{{', '.join(': '.join(_text(part, limit, depth - 1) for part in entry) for entry in entries)}}}"
-    if kind in _BRACKETS and depth:
+    if is_plain and kind in _BRACKETS and depth:
         opening, closing = _BRACKETS[kind]
         parts = ", ".join(_text(part, limit, depth - 1) for part in itertools.islice(value, limit))
         return f"{opening}{parts}{',' if kind is tuple and len(value) == 1 else ''}{closing}"

@@ -165,7 +165,11 @@ def function_state(
 
 def is_closed_default(value: Any) -> bool:
     """Whether ``function_state`` guards a default of this value by itself."""
-    return value is None or type(value) in (bool, int, float, complex, str, bytes) or isinstance(value, type)
+    kind = type(value)
+    return value is None or any(kind is one for one in _CLOSED) or issubclass(kind, type)
+
+
+_CLOSED = (bool, int, float, complex, str, bytes)
 
 
 def _closed(value: Any) -> Any:

@@ -104,7 +104,8 @@ class Truthiness(GuardRecord):
     expected: bool
 
     def holds(self, value: Any) -> bool:
-        return type(value) in _PLAIN and bool(value) is self.expected
+        kind = type(value)
+        return type(kind) is type and kind in _PLAIN and bool(value) is self.expected
 
     def explain(self, value: Any) -> str:
         return f"expected a {'true' if self.expected else 'false'} value, got {short(value)}"

@@ -14,6 +14,7 @@ from torch.fx import Node
 from torch.utils.checkpoint import checkpoint, noop_context_fn
 
 from dynamo_capture.foundation.break_kinds import CHECKPOINT
+from dynamo_capture.foundation.class_members import runs_program_when_known
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.graph.graph_builder import GraphOutput
 from dynamo_capture.graph.region_body import Body
@@ -25,6 +26,7 @@ from dynamo_capture.semantics.regions.tracing import call_region, trace_body
 from dynamo_capture.semantics.registry import handles
 from dynamo_capture.values import NONE, Const, TensorValue, TupleValue, Value
 from dynamo_capture.values.base import Context
+from dynamo_capture.values.structures import kinds_of
 from fx_interface.regions import checkpointed
 from fx_interface.tensor_spec import SPEC_KEY, ValueSpec, is_differentiable
 
@@ -43,6 +45,11 @@ def call_checkpoint(tx: Context, args: list[Value], kwargs: dict[str, Value]) ->
     options = {name: kwargs.pop(name) for name in _OPTIONS if name in kwargs}
     reentrant = _reentrant(tx, options.get("use_reentrant", NONE))
     _refuse_options(tx, options, reentrant, kwargs)
+    for value in kinds_of(tx, [*given, *kwargs.values()]):
+        if runs_program_when_known(type(value.python_type())):
+            raise GraphBreak(
+                CHECKPOINT, "a checkpoint asks the class of an argument, which has code for that"
+            )
     policy = _policy(tx, options)
     if not torch.is_grad_enabled():
         return function.call(tx, given, kwargs)

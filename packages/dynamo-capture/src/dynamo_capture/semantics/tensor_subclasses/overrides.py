@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from dynamo_capture.foundation.break_kinds import DISPATCH_IN_PYTHON, OTHER_INTERPRETER, SUBCLASS_TAKES_OVER
-from dynamo_capture.foundation.class_members import has_member
+from dynamo_capture.foundation.class_members import has_member, runs_program
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.semantics.modes.torch_function_modes import (
     FunctionModes,
@@ -228,6 +228,10 @@ def overriding(tx: Context, values: list[Value]) -> list[type]:
             takes_over = cls is not torch.Tensor and overrides(cls)
         else:
             takes_over = type(value) is ObjectValue and has_member(cls, "__torch_function__")
+            if takes_over and runs_program(cls):
+                raise GraphBreak(
+                    SUBCLASS_TAKES_OVER, "an operand's __getattribute__ is asked for what takes over"
+                )
         if takes_over:
             add_classes(found, [cls])
     return found

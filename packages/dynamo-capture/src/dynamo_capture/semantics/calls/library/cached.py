@@ -35,7 +35,8 @@ from contextlib import suppress
 from typing import Any
 
 from dynamo_capture.bytecode.decoded import decoded
-from dynamo_capture.foundation.break_kinds import NOT_IN_PYTHON
+from dynamo_capture.foundation.break_kinds import NOT_IN_PYTHON, UNKNOWN_HASH
+from dynamo_capture.foundation.class_members import hashes_by_program
 from dynamo_capture.foundation.errors import GraphBreak, UserRaise
 from dynamo_capture.semantics.calls.library.answers_for_sizes import answer_for_sizes
 from dynamo_capture.semantics.calls.library.cached_trials import Trial, equals, traced
@@ -224,8 +225,10 @@ def _is_nameable(tx: Context, value: Value) -> bool:
 
 
 def _argument(tx: Context, value: Value) -> Any:
-    """An argument as a part of the source."""
+    """An argument as a part of the source. Guards have it hashed in each call: its hash must have no effects."""
     value = tx.force(value)
+    if hashes_by_program(value.python_type()) and not (isinstance(value, ObjectValue) and value.own_key(tx)):
+        raise GraphBreak(UNKNOWN_HASH, f"{value.describe()} with its own __hash__ is given to a cache")
     if value.expr is not None:
         return tx.index(value)
     if tx.is_constant(value):

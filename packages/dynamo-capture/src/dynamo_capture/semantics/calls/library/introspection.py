@@ -7,8 +7,8 @@ import types
 import typing
 from typing import Any
 
-from dynamo_capture.foundation.break_kinds import DESCRIPTOR
-from dynamo_capture.foundation.class_members import LIBRARIES
+from dynamo_capture.foundation.break_kinds import DESCRIPTOR, NOT_IN_PYTHON
+from dynamo_capture.foundation.class_members import LIBRARIES, is_looked_up_by_program
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.semantics.registry import handles
 from dynamo_capture.sources.sources import known_object
@@ -67,7 +67,10 @@ def argument_names(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> 
 
 def _guard_value(tx: Context, value: Value, names: tuple[str, ...]) -> None:
     """The attributes of these names stay, of a function or class of the program, of what functions wrap, and of what an
-    instance is called by. A graph break where the trace has changed one."""
+    instance is called by. A graph break where the trace has changed one, or where the program would be asked."""
+    real = value.real if isinstance(value, ObjectValue) else value.value if isinstance(value, Const) else None
+    if is_looked_up_by_program(type(real)):
+        raise GraphBreak(NOT_IN_PYTHON, f"{value.describe()} has code of its own for being looked at")
     if isinstance(value, ObjectValue) and value.real is not None:
         tx.attributes.guard_type(value)
         _guard_class(tx, value.cls, names)
