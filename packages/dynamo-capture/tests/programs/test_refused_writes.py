@@ -173,3 +173,36 @@ def test_the_words_about_a_leaf_say_how_it_was_made():
     for make in (*LEAVES, *reversed(LEAVES)):
         outcomes = [observe(g, make(), [], lines_of=__file__) for g in (f, run)]
         assert not differences(*outcomes)
+
+
+def test_a_view_whose_record_an_unused_operation_makes_anew():
+    """Its base got a history by a write through another view. Torch refuses to write to the view until somebody asks
+    for its record, and what asks gives a result that nothing uses."""
+
+    def program(x, y):
+        view = y.expand(2, 3)
+        view[0] = x.sum()
+        y.unfold(-1, 2, 2)
+        y.mul_(2)
+        return y, view
+
+    def refused(x, y):
+        view = y.expand(2, 3)
+        view[0] = x.sum()
+        y.mul_(2)
+        return y, view
+
+    for function in (program, refused):
+        compiled = optimize(lambda graph, inputs: graph)(function)
+        for _ in range(2):
+            found = []
+            for run in (function, compiled):
+                x, y = torch.ones(3, requires_grad=True), torch.zeros(3, 2).t()
+                try:
+                    found.append([*(one.detach() for one in run(x, y)), y._version])
+                except RuntimeError as error:
+                    found.append(str(error))
+            if isinstance(found[0], str):
+                assert found[0] == found[1]
+            else:
+                torch.testing.assert_close(found[0], found[1])

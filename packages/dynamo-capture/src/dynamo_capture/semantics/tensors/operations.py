@@ -20,7 +20,6 @@ from dynamo_capture.foundation.break_kinds import (
     DESCRIPTOR,
     GRADIENT_ASKED,
     TENSOR_MEMORY,
-    UNTRACEABLE,
 )
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.polyfills.torch import substitute_for
@@ -47,9 +46,9 @@ from dynamo_capture.semantics.tensors.hooks import check_not_hooked
 from dynamo_capture.semantics.tensors.methods import METHODS
 from dynamo_capture.semantics.tensors.not_operations import check_function_is_operation, check_is_operation
 from dynamo_capture.semantics.tensors.replaced_data import count_writes
+from dynamo_capture.semantics.tensors.results import writes
 from dynamo_capture.semantics.tensors.results.outcome import Outcome, new_tensors
 from dynamo_capture.semantics.tensors.results.outcomes import Outcomes, label_of
-from dynamo_capture.semantics.tensors.results.writes import is_own_memory, is_view_of_new_leaf, may_be_refused
 from dynamo_capture.semantics.tensors.torchs_members import BY_METHOD_ONLY
 from dynamo_capture.session.controls import is_allowed_in_graph
 from dynamo_capture.tables import first_answer
@@ -285,11 +284,13 @@ class Operations(Outcomes):
             {k: v.argument(tx) for k, v in defaults.with_dtype(function, kwargs, spec).items()},
             spec,
             tx.where(),
-            pure=outcome.is_pure and not is_users,
+            pure=outcome.is_pure
+            and not is_users
+            and not writes.renews_history(tensors, tx.output.overwritten),
             saves=outcome.may_save,
         )
         failing = self._note_data(node, made) or outcome.may_fail
-        if failing or may_be_refused([tensors[index] for index in outcome.written], tensors):
+        if failing or writes.may_be_refused([tensors[index] for index in outcome.written], tensors):
             tx.output.fail(node, behind=lasts)
         for index, meta in outcome.updates:
             self.becomes(tensors[index], meta)
@@ -318,13 +319,8 @@ class Operations(Outcomes):
     def _note_effects(self, outcome: Outcome, tensors: list[TensorValue]) -> None:
         """What an operation does besides computing its results."""
         tx = self._tx
-        if not all(is_own_memory(tensors[index]) for index in outcome.resized):
-            raise GraphBreak(
-                UNTRACEABLE,
-                "out= resizes a tensor from outside of the graph, a view, or one that has views",
-            )
-        if torch.is_grad_enabled() and any(is_view_of_new_leaf(tensors[index]) for index in outcome.written):
-            raise GraphBreak(UNTRACEABLE, "a view of a leaf, whose gradient is asked for, is written to")
+        writes.check_resized([tensors[index] for index in outcome.resized])
+        writes.check_views_of_leaves([tensors[index] for index in outcome.written])
         self._note_leaves(outcome, tensors)
         if outcome.writes or outcome.updates:
             indices = (*outcome.written, *(index for index, _ in outcome.updates))

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import torch
+
+from dynamo_capture.foundation.break_kinds import UNTRACEABLE
+from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.values import TensorValue
 
 
@@ -20,13 +24,39 @@ def may_be_refused(written: Sequence[TensorValue], tensors: Sequence[TensorValue
     )
 
 
-def is_view_of_new_leaf(tensor: TensorValue) -> bool:
-    """Whether torch refuses every write to a view: the tensor was made a leaf here."""
+def renews_history(tensors: Sequence[TensorValue], written: Sequence[object]) -> bool:
+    """Whether torch makes a view's record anew where an operation reads it, as its memory is among the ``written``:
+    before, it refuses to write to the view. So the operation counts even if nothing uses what it gives."""
+    if not written or not torch.is_grad_enabled():
+        return False
+    return any(
+        tensor.meta.requires_grad
+        and (tensor is not tensor.memory or bool(tensor.views))
+        and any(tensor.memory is memory for memory in written)
+        for tensor in tensors
+    )
+
+
+def check_views_of_leaves(written: Sequence[TensorValue]) -> None:
+    """A graph break where torch refuses every write to a view: it is one of a tensor that was made a leaf here."""
+    if torch.is_grad_enabled() and any(map(_is_view_of_new_leaf, written)):
+        raise GraphBreak(UNTRACEABLE, "a view of a leaf, whose gradient is asked for, is written to")
+
+
+def _is_view_of_new_leaf(tensor: TensorValue) -> bool:
     root = tensor.root
     return root is not tensor and root.source is None and root.meta.is_leaf and root.meta.requires_grad
 
 
-def is_own_memory(tensor: TensorValue) -> bool:
+def check_resized(resized: Sequence[TensorValue]) -> None:
+    """A graph break where ``out=`` resizes what others may show."""
+    if not all(map(_is_own_memory, resized)):
+        raise GraphBreak(
+            UNTRACEABLE, "out= resizes a tensor from outside of the graph, a view, or one that has views"
+        )
+
+
+def _is_own_memory(tensor: TensorValue) -> bool:
     """Whether the graph has made a tensor and its memory, which no other tensor shows."""
     is_made = tensor.source is None and tensor.root is tensor and tensor.memory is tensor
     return is_made and not tensor.is_shown
