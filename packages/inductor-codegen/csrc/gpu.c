@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <stdatomic.h>
 
+#include "gpu_times.h"
 #include "graph.h"
 
 enum { POINTERS_ALIGNED = 1, SIZES_ALIGNED = 2, ALIGNMENT = 16, LARGEST_GRID = 0x7fffffff };
@@ -79,6 +80,7 @@ int32_t gpu_enter(int32_t device, GpuCall *call) {
     call->device = device;
     if (torch_cuda.create_guard(device, &call->guard)) return ENTRY_TORCH_ERROR;
     if (torch_cuda.current_stream(device, &call->stream)) return ENTRY_TORCH_ERROR;
+    gpu_times_set_stream((GpuStream){call->stream, device});
     return ensure_context(device);
 }
 

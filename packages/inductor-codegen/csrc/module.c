@@ -35,8 +35,8 @@ static PyMethodDef methods[] = {
      "alike: same type, device, sizes and strides, and the same memory, if `addresses` is true."},
     {"watch", watching_watch, METH_O,
      "watch(begins): from now on kernels and library calls of compiled graphs are timed, or no longer; watchers add up."},
-    {"watched", watching_watched, METH_NOARGS,
-     "What was timed in this process: {label: (how often, nanoseconds in all, nanoseconds at least)}."},
+    {"watched", watching_watched, METH_O,
+     "watched(on_gpu): what was timed in this process, {label: (how often, nanoseconds in all, nanoseconds at least)}."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -1,38 +1,29 @@
 #include "watching.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include "shim.h"
+#include "step_times.h"
 
-enum { COUNTED = 1, PROFILED = 2 };
+enum { COUNTED = 1, PROFILED = 2, COUNTED_ON_GPU = 4 };
 enum { DEEPEST = 64 };
 
 typedef struct {
     const char *label;
     int64_t start;
     void *guard; /* of torch's profiler */
+    GpuStep *gpu_step;
 } Range;
-
-typedef struct {
-    char *label;
-    int64_t count, total, least;
-} Counter;
 
 int32_t watched_calls;
 
 static atomic_int watchers;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-/* Open addressing by the label's hash; at most half full. */
-static Counter *counters;
-static size_t room, used;
-
 /* The range of the innermost call is the one at `base`, if `depth` is greater; those below belong to calls around it. */
 static _Thread_local int mode, base, depth;
 static _Thread_local Range ranges[DEEPEST];
+/* Of the innermost call, from its first step on. */
+static _Thread_local GpuHold *hold;
 
 static int64_t now(void) {
     struct timespec time;
@@ -40,65 +31,25 @@ static int64_t now(void) {
     return time.tv_sec * INT64_C(1000000000) + time.tv_nsec;
 }
 
-/* FNV-1a, 64 bits. */
-static size_t hash_of(const char *label) {
-    uint64_t hash = UINT64_C(14695981039346656037);
-    for (; *label; label++) hash = (hash ^ (unsigned char)*label) * UINT64_C(1099511628211);
-    return (size_t)hash;
-}
-
-static Counter *slot_of(Counter *table, size_t size, const char *label) {
-    size_t place = hash_of(label) & (size - 1);
-    while (table[place].label && strcmp(table[place].label, label) != 0) place = (place + 1) & (size - 1);
-    return &table[place];
-}
-
-static bool grow(void) {
-    size_t size = room ? 2 * room : 256;
-    Counter *table = calloc(size, sizeof(Counter));
-    if (!table) return false;
-    for (size_t i = 0; i < room; i++) {
-        if (counters[i].label) *slot_of(table, size, counters[i].label) = counters[i];
-    }
-    free(counters);
-    counters = table;
-    room = size;
-    return true;
-}
-
-/* Without memory a time is not counted; the call goes on. */
-static void count(const char *label, int64_t elapsed) {
-    pthread_mutex_lock(&lock);
-    if (2 * used < room || grow()) {
-        Counter *counter = slot_of(counters, room, label);
-        if (!counter->label && (counter->label = strdup(label))) {
-            counter->least = elapsed;
-            used++;
-        }
-        if (counter->label) {
-            counter->count++;
-            counter->total += elapsed;
-            if (elapsed < counter->least) counter->least = elapsed;
-        }
-    }
-    pthread_mutex_unlock(&lock);
-}
-
 static void end_step(void) {
     if (depth == base) return;
     Range *range = &ranges[--depth];
     int64_t elapsed = now() - range->start;
     if (range->guard) shim.record_function_end(range->guard);
-    if (mode & COUNTED) count(range->label, elapsed);
+    if (range->gpu_step) gpu_times_end(range->gpu_step);
+    if (mode & COUNTED) step_times_count(false, range->label, elapsed);
 }
 
 WatchedCall watching_enter(bool on_cpu) {
-    int wanted = on_cpu && atomic_load_explicit(&watchers, memory_order_relaxed) ? COUNTED : 0;
+    int wanted = 0;
+    if (atomic_load_explicit(&watchers, memory_order_relaxed)) wanted = on_cpu ? COUNTED : COUNTED_ON_GPU;
     if (shim.has_callbacks && shim.record_function_start && shim.has_callbacks()) wanted |= PROFILED;
-    WatchedCall call = {wanted != 0, mode, base};
+    WatchedCall call = {.is_watched = wanted != 0, .mode = mode, .base = base, .hold = hold};
     if (wanted) {
+        call.stream = gpu_times_set_stream((GpuStream){NULL, -1});
         mode = wanted;
         base = depth;
+        hold = NULL;
         __atomic_fetch_add(&watched_calls, 1, __ATOMIC_RELAXED);
     }
     return call;
@@ -107,8 +58,11 @@ WatchedCall watching_enter(bool on_cpu) {
 void watching_leave(WatchedCall call) {
     if (!call.is_watched) return;
     end_step();
+    gpu_times_release(hold);
+    gpu_times_set_stream(call.stream);
     mode = call.mode;
     base = call.base;
+    hold = call.hold;
     __atomic_fetch_sub(&watched_calls, 1, __ATOMIC_RELAXED);
 }
 
@@ -116,9 +70,11 @@ void watching_step(const char *label) {
     if (!mode) return;
     end_step();
     if (!label || depth == DEEPEST) return;
+    if (mode & COUNTED_ON_GPU && !hold) hold = gpu_times_hold();
     Range *range = &ranges[depth++];
     range->label = label;
     range->guard = NULL;
+    range->gpu_step = mode & COUNTED_ON_GPU ? gpu_times_begin(label) : NULL;
     if (mode & PROFILED && shim.record_function_start(label, NULL, NULL, 0, &range->guard)) range->guard = NULL;
     range->start = now();
 }
@@ -130,27 +86,9 @@ PyObject *watching_watch(PyObject *Py_UNUSED(module), PyObject *begins) {
     Py_RETURN_NONE;
 }
 
-/* A copy, so that no Python runs under the lock. */
-static Counter *copied(size_t *size) {
-    pthread_mutex_lock(&lock);
-    *size = room;
-    Counter *copy = malloc((room ? room : 1) * sizeof(Counter));
-    if (copy && room) memcpy(copy, counters, room * sizeof(Counter));
-    pthread_mutex_unlock(&lock);
-    return copy;
-}
-
-PyObject *watching_watched(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(none)) {
-    size_t size;
-    Counter *copy = copied(&size);
-    if (!copy) return PyErr_NoMemory();
-    PyObject *found = PyDict_New();
-    for (size_t i = 0; found && i < size; i++) {
-        if (!copy[i].label) continue;
-        PyObject *times = Py_BuildValue("LLL", copy[i].count, copy[i].total, copy[i].least);
-        if (!times || PyDict_SetItemString(found, copy[i].label, times) < 0) Py_CLEAR(found);
-        Py_XDECREF(times);
-    }
-    free(copy);
-    return found;
+PyObject *watching_watched(PyObject *Py_UNUSED(module), PyObject *is_on_gpu) {
+    int on_gpu = PyObject_IsTrue(is_on_gpu);
+    if (on_gpu < 0) return NULL;
+    if (on_gpu) gpu_times_collect();
+    return step_times_found(on_gpu);
 }

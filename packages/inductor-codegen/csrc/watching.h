@@ -6,14 +6,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "gpu_times.h"
+
 /* What a thread watched before a call of a compiled graph. */
 typedef struct {
     bool is_watched;
     int mode, base;
+    GpuHold *hold;
+    GpuStream stream;
 } WatchedCall;
 
 /* Around a call of an entry: its kernels and library calls are ranges of torch's profiler where there is one, and are
-   counted where Python asked for that and `on_cpu` is true: a GPU works on when its calls have returned. */
+   counted where Python asked for that, by the host's clock, or by the GPU's (gpu_times.h) if `on_cpu` is false. */
 WatchedCall watching_enter(bool on_cpu);
 void watching_leave(WatchedCall call);
 
@@ -22,8 +26,8 @@ void watching_leave(WatchedCall call);
 extern int32_t watched_calls;
 void watching_step(const char *label);
 
-/* watch(begins): count from now on, or no longer; watchers add up. watched(): {label: (count, nanoseconds, least)}. */
+/* watch(begins): count from now on, or no longer; watchers add up. watched(on_gpu): {label: (count, nanoseconds, least)}. */
 PyObject *watching_watch(PyObject *module, PyObject *begins);
-PyObject *watching_watched(PyObject *module, PyObject *none);
+PyObject *watching_watched(PyObject *module, PyObject *is_on_gpu);
 
 #endif

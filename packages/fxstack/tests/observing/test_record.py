@@ -60,7 +60,7 @@ def test_kernels_have_text_traffic_and_lines() -> None:
     assert any(f"{__file__}:{_program.__code__.co_firstlineno + 1}" in origin for origin in launch["origins"])
     assert launch["kernel"] in data["kernels"][launch["kernel"]]
     assert [call["operator"] for call in data["calls"]] == ["aten.mm.default"]
-    assert (data["steps"], data["copy_bandwidth"]) == ([], None)
+    assert (data["steps"], data["copy_bandwidth"]) == ([], {})
 
 
 def test_times_of_steps_are_kept_where_they_are_asked_for() -> None:
@@ -74,7 +74,8 @@ def test_times_of_steps_are_kept_where_they_are_asked_for() -> None:
     (launch,), (call,) = data["launches"], data["calls"]
     steps = {step["label"]: step for step in data["steps"]}
     assert steps.keys() == {launch["label"], call["label"]}
-    assert {step["calls"] for step in steps.values()} == {3}
+    assert {(step["calls"], step["device"]) for step in steps.values()} == {(3, "cpu")}
+    assert list(data["copy_bandwidth"]) == ["cpu"]
     assert all(0 < 3 * step["least"] <= step["total"] * (1 + 1e-9) for step in steps.values())
     assert (steps[launch["label"]]["bytes"], steps[call["label"]]["bytes"]) == (192, None)
     assert [step["total"] for step in data["steps"]] == sorted(

@@ -42,7 +42,7 @@ from fxstack.observing.page import html_page
 from fxstack.observing.subjects import function_of, library_calls_of
 from fxstack.observing.times import copy_bandwidth, step_entries
 
-FORMAT = 2
+FORMAT = 3
 LISTS = (
     "frames",
     "spans",
@@ -68,8 +68,8 @@ class Record:
         self._kernels: dict[str, str] = {}
         self._roles: dict[int, dict[int, tuple[Any, str]]] = {}
         self._lock = threading.RLock()
-        self.times: Callable[[], Mapping[str, Any]] = dict
-        self.copy_bandwidth: float | None = None
+        self.times: Callable[[Any], Mapping[str, Any]] = lambda device: {}
+        self.copy_bandwidth: dict[str, float] = {}
 
     def data(self) -> dict[str, Any]:
         """All of it, as JSON has it, with the lines of source that it names."""
@@ -85,8 +85,8 @@ class Record:
                 "Python": platform.python_version(),
             },
             **kept,
-            "steps": step_entries(self.times(), kept["launches"]),
-            "copy_bandwidth": self.copy_bandwidth,
+            "steps": step_entries(self.times, kept["launches"]),
+            "copy_bandwidth": dict(self.copy_bandwidth),
             "sources": excerpts(kept),
         }
 
@@ -143,7 +143,8 @@ class Record:
 @contextlib.contextmanager
 def recording(*, times: bool = False) -> Iterator[Record]:
     """Record what is compiled in all threads until the block ends; yields the ``Record``. With ``times`` also how long
-    the kernels and library calls of compiled graphs take that run on a CPU meanwhile (some 0.1 us more each)."""
+    the kernels and library calls of compiled graphs take meanwhile (some 0.1 us more each; on a GPU a call's work is
+    held back until the call has queued it)."""
     record = Record()
     with contextlib.ExitStack() as stack:
         stack.enter_context(listening(record.hear))
@@ -151,8 +152,11 @@ def recording(*, times: bool = False) -> Iterator[Record]:
             from inductor_codegen.runtime.watching import watching
 
             record.times = stack.enter_context(watching())
-            record.copy_bandwidth = copy_bandwidth()
+            record.copy_bandwidth["cpu"] = copy_bandwidth("cpu")
         yield record
+        if record.times("cuda"):
+            with contextlib.suppress(torch.OutOfMemoryError):
+                record.copy_bandwidth["cuda"] = copy_bandwidth("cuda")
 
 
 def _frame(event: Event) -> int:

@@ -113,7 +113,7 @@ def _longest_steps(data: Data) -> Iterator[str]:
     if steps:
         yield f"kernels and library calls took {whole / 1e3:.1f} ms in {_count(sum(s['calls'] for s in steps), 'run')}:"
     for step in steps[:_LONGEST]:
-        rate = rate_of(step, data["copy_bandwidth"])
+        rate = rate_of(step, data["copy_bandwidth"].get(step["device"]))
         yield (
             f"    {step['total'] / whole:4.0%} {step['total'] / 1e3:8.2f} ms, {step['calls']} x {step['least']:.1f} us"
             f"{'' if rate is None else f', {rate:.0%} of a copy'}  {step['label']}"

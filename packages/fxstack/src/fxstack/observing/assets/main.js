@@ -4,7 +4,7 @@ const SECTIONS = [
   ["graph breaks", breakGroups().map(breakEntry)],
   ["recompilations", record.recompiles.map(recompileEntry)],
   ["runs uncompiled", record.uncompiled.map(leftEntry)],
-  ["steps by time", record.steps.map(stepRow), ["step", "runs", "shortest, us", "in all, ms", "share, %", "bytes", "GB/s", "of a copy, %"]],
+  ["steps by time", record.steps.map(stepRow), ["step", "on", "runs", "shortest, us", "in all, ms", "share, %", "bytes", "GB/s", "of a copy, %"]],
   ["compilations", record.frames.map(frameEntry)],
   ["graphs", record.graphs.map(graphEntry)],
   ["guards", record.guards.map(guardEntry)],

@@ -136,15 +136,16 @@ function kernelEntries() {
 }
 
 // A kernel or library call by the time that it took. "of a copy": the bytes that it moves in its shortest time, as a
-// share of what copying 64 MB moves; what lies in caches is faster than that.
+// share of what a large copy on that device moves; what lies in caches is faster than that.
 function stepRow(step) {
   const whole = record.steps.reduce((sum, one) => sum + one.total, 0);
   const rate = step.bytes && step.least ? step.bytes / (step.least * 1e-6) : null;
   const kernel = /^(kernel_\w+) (.*)$/.exec(step.label);
   const known = kernel && record.launches.some((launch) => launch.kernel === kernel[1]);
   const name = known ? [el("a", { href: `#kernel-${kernel[1]}` }, kernel[1]), ` ${kernel[2]}`] : step.label;
-  const share = rate === null || !record.copy_bandwidth ? "" : 100 * rate / record.copy_bandwidth;
-  const row = [el("span", {}, name), step.calls, step.least, step.total / 1000, 100 * step.total / whole,
+  const copied = record.copy_bandwidth[step.device];
+  const share = rate === null || !copied ? "" : 100 * rate / copied;
+  const row = [el("span", {}, name), step.device, step.calls, step.least, step.total / 1000, 100 * step.total / whole,
     step.bytes === null ? "" : step.bytes, rate === null ? "" : rate / 1e9, share];
   return { row, text: step.label };
 }
