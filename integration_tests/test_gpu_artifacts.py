@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import os
 import subprocess
 import sys
 import threading
@@ -16,7 +18,8 @@ from torch.nn import functional
 
 import fxstack
 from benchmarks.models import WORKLOADS
-from fxstack_artifact import ArtifactError, ContractError
+from fxstack.artifacts.devices import GPU_TARGETS
+from fxstack_artifact import ArtifactError, ContractError, _native
 
 pytestmark = [
     pytest.mark.gpu,
@@ -270,12 +273,83 @@ def test_a_length_that_varies(tmp_path: Path) -> None:
 
 def test_several_architectures(tmp_path: Path) -> None:
     """The file has both; the one that runs here is chosen, and one for another GPU alone is refused."""
-    major, minor = torch.cuda.get_device_capability(0)
-    own, other = f"sm_{major}{minor}", "sm_80" if major >= 9 else "sm_90"
-    if own not in ("sm_80", "sm_86", "sm_89", "sm_90"):
-        pytest.skip(f"no artifacts are made for {own}")
+    own = own_architecture()
+    other = "sm_80" if own == "sm_90" else "sm_90"
     _, x, path = written(tmp_path, target=("sm_80", "sm_90") if own in ("sm_80", "sm_90") else own)
     assert fxstack.load(path).target == own
     path = fxstack.aot_compile(mixed()[0], (x,), path=tmp_path / "other.fxa", target=other)
     with pytest.raises(ArtifactError, match=f"FXA105.*{other}"):
         fxstack.load(path)
+
+
+def own_architecture() -> str:
+    major, minor = torch.cuda.get_device_capability(0)
+    own = f"sm_{major}{minor}"
+    if own not in GPU_TARGETS:
+        pytest.skip(f"no artifacts are made for {own}")
+    return own
+
+
+ON_CPU = """
+import sys
+import torch
+import fxstack_artifact
+loaded = fxstack_artifact.load(sys.argv[1])
+with torch.no_grad():
+    torch.save((loaded.target, loaded(torch.load(sys.argv[2]))), sys.argv[3])
+"""
+
+
+@pytest.mark.parametrize("begins", ["cpu", "cuda"])
+def test_one_file_for_both(begins: str, tmp_path: Path) -> None:
+    """The GPU where there is one, the processor where there is none or where the caller says so; weights once."""
+    own, level = own_architecture(), _native.cpu_levels()[0]
+    model, x = mixed()
+    model, x = model.to(begins), x.to(begins)
+    shapes = {"x": {0: fxstack.Dim("batch", max=100)}}
+    path = fxstack.aot_compile(
+        model, (x,), path=tmp_path / "both.fxa", target=(level, own), dynamic_shapes=shapes
+    )
+    assert {parameter.device.type for parameter in model.parameters()} == {begins}
+    alone = fxstack.aot_compile(model, (x,), path=tmp_path / "alone.fxa", dynamic_shapes=shapes)
+    sizes = [fxstack.inspect(file)["contents"]["weights.safetensors"] for file in (path, alone)]
+    assert sizes[0] == sizes[1]
+    for device, target in ((None, own), ("cuda", own), ("cpu", level)):
+        loaded = fxstack.load(path, device=device)
+        there = "cpu" if target == level else "cuda"
+        assert loaded.target == target
+        assert {tensor.device.type for tensor in loaded.state_dict().values()} == {there}
+        eager = mixed()[0].to(there)
+        with torch.no_grad():
+            for batch in (2, 33, 100):
+                given = torch.randn(batch, 64, device=there)
+                for got, want in zip(loaded(given), eager(given), strict=True):
+                    torch.testing.assert_close(got, want, rtol=1e-4, atol=1e-4)
+        with pytest.raises(ContractError, match="FXA304"):
+            loaded(x.to("cuda" if there == "cpu" else "cpu"))
+    given = torch.randn(7, 64)
+    torch.save(given, tmp_path / "x")
+    hidden = os.environ | {"CUDA_VISIBLE_DEVICES": ""}
+    command = [sys.executable, "-c", ON_CPU, path, tmp_path / "x", tmp_path / "y"]
+    subprocess.run(command, check=True, env=hidden)
+    target, results = torch.load(tmp_path / "y")
+    assert target == level
+    with torch.no_grad():
+        for got, want in zip(results, mixed()[0].cpu()(given), strict=True):
+            torch.testing.assert_close(got, want, rtol=1e-4, atol=1e-4)
+
+
+def test_one_file_that_trains_on_both(tmp_path: Path) -> None:
+    own, level = own_architecture(), _native.cpu_levels()[0]
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(8, 16), nn.GELU(), nn.Linear(16, 4)).cuda()
+    x = torch.randn(5, 8, device="cuda")
+    path = fxstack.aot_compile(model, (x,), path=tmp_path / "m.fxa", training=True, target=(level, own))
+    for there in ("cpu", "cuda"):
+        loaded, eager = fxstack.load(path, device=there), copy.deepcopy(model).to(there)
+        for one in (loaded, eager):
+            one(x.to(there)).square().sum().backward()
+        for ours, theirs in zip(loaded.parameters(), eager.parameters(), strict=True):
+            assert ours.grad is not None
+            assert ours.grad.device.type == there
+            torch.testing.assert_close(ours.grad, theirs.grad, rtol=1e-4, atol=1e-4)

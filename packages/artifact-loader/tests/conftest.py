@@ -153,14 +153,18 @@ Make = Callable[..., Path]
 
 @pytest.fixture
 def make(tmp_path: Path, native: bytes, monkeypatch: pytest.MonkeyPatch) -> Make:
-    """``make(program, **changes)`` writes an artifact for a target that is this processor's."""
+    """``make(program, **changes)`` writes an artifact for a target that is this processor's. ``more`` are contents
+    besides."""
     monkeypatch.setattr(_native, "cpu_levels", lambda: ["better", "here"])
 
-    def made(described: dict[str, Any] | None = None, **changes: Any) -> Path:
+    def made(
+        described: dict[str, Any] | None = None, more: dict[str, bytes] | None = None, **changes: Any
+    ) -> Path:
         contents = {
             "program.json": json.dumps(program() if described is None else described).encode(),
             "native/0.here.so": native,
             "weights.safetensors": safetensors.torch.save({"w": torch.tensor([1.0, 2.0, 3.0])}),
+            **(more or {}),
         }
         path = tmp_path / "made.fxa"
         path.write_bytes(archived(contents, **changes))

@@ -172,12 +172,12 @@ std::string checksum_of(const char *data, size_t size) {
     return text;
 }
 
-// Files of version 2.1 have checksums or BLAKE3, those before have BLAKE3.
+// Files of version 2.1 have checksums or BLAKE3, those before have BLAKE3; one of 2.2 has a program for GPUs besides.
 int64_t checked_minor(const Json &version) {
     int64_t major = version.list().at(0).integer(), minor = version.list().at(1).integer();
-    if (major != 2 || minor < 0 || minor > 1 || version.list().size() != 2) {
+    if (major != 2 || minor < 0 || minor > 2 || version.list().size() != 2) {
         throw Refused("FXA104", "the artifact is of version " + std::to_string(major) + "." + std::to_string(minor) +
-                                    " of the format, this loader reads 2.0 to 2.1");
+                                    " of the format, this loader reads 2.0 to 2.2");
     }
     return minor;
 }

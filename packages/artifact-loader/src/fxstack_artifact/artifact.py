@@ -10,15 +10,15 @@ from typing import Any, TypeAlias
 import torch
 
 from fxstack_artifact import _native
-from fxstack_artifact.container.manifest import check_requirements
+from fxstack_artifact.container.manifest import check_requirements, has_both, is_of_gpu
 from fxstack_artifact.container.reading import Archive, open_archive
 from fxstack_artifact.container.signing import KeyFiles, signer
 from fxstack_artifact.container.targets import targets_here
 from fxstack_artifact.errors import ArtifactError, unreadable
 from fxstack_artifact.module import WeightsModule
 
-PROGRAM, WEIGHTS = "program.json", "weights.safetensors"
-"""Entries of the file."""
+PROGRAM, GPU_PROGRAM, WEIGHTS = "program.json", "program.gpu.json", "weights.safetensors"
+"""Entries of the file. One for processors and GPUs has a program for each, which share what is in its weights."""
 INFERENCE, TRAINING = "inference", "training"
 """Kinds of entry points."""
 
@@ -111,6 +111,7 @@ Weights: TypeAlias = Mapping[str, torch.Tensor] | str | os.PathLike[str]
 def load(
     path: str | os.PathLike[str],
     *,
+    device: str | torch.device | None = None,
     weights: Weights | None = None,
     copy: bool = False,
     signed_by: KeyFiles | None = None,
@@ -118,6 +119,7 @@ def load(
 ) -> Artifact:
     """The artifact at ``path``, all of it checked before any of it is used.
 
+    ``device``: ``"cpu"`` or ``"cuda"`` (GPU 0), where it is for both; by itself it is the GPU if torch can use one.
     ``weights`` take the place of those in the file, and are needed where it was written without: the artifact computes
     with the very tensors where their strides are right. ``copy``: the file's content is read; otherwise weights stay in
     the file, which is mapped: whoever changes it then changes them. ``signed_by``: a file with a public key, or
@@ -129,13 +131,14 @@ def load(
     archive = open_archive(path, copy=copy)
     if signed_by is not None:
         archive.check_signature(signed_by)
-    here = targets_here(archive.manifest)
+    here = targets_here(archive.manifest, device)
     target = check_requirements(archive.manifest, _native.ENTRY_ABI, torch.__version__, here)
+    described = program_for(target, archive.manifest.targets)
     copies = archive.contents(
-        lambda name: name == PROGRAM or name.endswith(f".{target}.so"),
+        lambda name: name == described or name.endswith(f".{target}.so"),
         remembered=(lambda name: name == WEIGHTS) if remember else None,
     )
-    program = _program(copies)
+    program = _program(copies, described)
     try:
         return _assemble(archive, copies, program, target, _bound(weights))
     except ArtifactError:
@@ -201,9 +204,14 @@ def _bound(weights: Weights | None) -> Mapping[str, torch.Tensor]:
         raise ArtifactError("FXA201", f"{weights} is no safetensors file ({error})") from error
 
 
-def _program(copies: Mapping[str, bytes]) -> dict[str, Any]:
+def program_for(target: str, targets: Sequence[str]) -> str:
+    """The entry of the file that has the program for one of its ``targets``."""
+    return GPU_PROGRAM if has_both(targets) and is_of_gpu(target) else PROGRAM
+
+
+def _program(copies: Mapping[str, bytes], name: str) -> dict[str, Any]:
     try:
-        program = json.loads(copies[PROGRAM])
+        program = json.loads(copies[name])
     except (KeyError, RecursionError, ValueError) as error:
         raise unreadable(repr(error)) from error
     if not isinstance(program, dict):
@@ -217,14 +225,16 @@ def inspect(path: str | os.PathLike[str], *, signed_by: KeyFiles | None = None) 
     ``format``, ``made_by``, ``requires``, ``targets``, ``contents`` (bytes of each), ``checked_by`` (the kind of their
     hashes: ``blake3`` or ``checksum``), ``entry_points`` (name to ``kind``, ``parameters``, ``inputs``, ``symbols``,
     ``relations``, ``results``, ``written``, ``operators_through_python``), ``constants`` (name, dtype, sizes), and
-    ``signed_by`` (the public key that its signature names, which is checked only if ``signed_by`` is given).
+    ``signed_by`` (the public key that its signature names, which is checked only if ``signed_by`` is given). A file for
+    processors and GPUs has ``on_gpu`` besides: the ``entry_points`` and ``constants`` of the program for GPUs.
     ArtifactError if the file is refused.
     """
     archive = open_archive(path)
     if signed_by is not None:
         archive.check_signature(signed_by)
-    manifest, program = archive.manifest, _program(archive.contents(lambda name: name == PROGRAM))
-    from fxstack_artifact.program.description import described_entry_point  # reads what running does not need
+    manifest, names = archive.manifest, (PROGRAM, GPU_PROGRAM)
+    copies = archive.contents(lambda name: name in names)
+    from fxstack_artifact.program.description import described_program  # reads what running does not need
 
     try:
         return {
@@ -239,13 +249,12 @@ def inspect(path: str | os.PathLike[str], *, signed_by: KeyFiles | None = None) 
             "signed_by": signer(archive.signature()),
             "checked_by": manifest.kind,
             "contents": {name: content.size for name, content in manifest.contents.items()},
-            "entry_points": {
-                name: described_entry_point(data) for name, data in program["entry_points"].items()
-            },
-            "constants": [
-                {"name": item["name"], "dtype": item["dtype"], "sizes": item["sizes"]}
-                for item in program["constants"]
-            ],
+            **described_program(_program(copies, PROGRAM)),
+            **(
+                {"on_gpu": described_program(_program(copies, GPU_PROGRAM))}
+                if has_both(manifest.targets)
+                else {}
+            ),
         }
     except (AttributeError, LookupError, TypeError, ValueError) as error:
         raise unreadable(repr(error)) from error

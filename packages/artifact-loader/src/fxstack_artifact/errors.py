@@ -7,12 +7,12 @@ class ArtifactError(Exception):
     """A file is refused, or an artifact cannot be used here.
 
     FXA101 no artifact; FXA102 damaged or cut off; FXA103 changed; FXA104 of another version of the format; FXA105 for
-    another system, processor or GPU; FXA106 for another torch; FXA107 torch lacks a function; FXA108 its program cannot
-    be read; FXA109 a native object cannot be loaded; FXA110 it needs Python; FXA111 not signed; FXA112 signed with
-    another key; FXA113 its signature is of something else; FXA114 there is no key, or nothing to check with; FXA115 it
-    is for a GPU, and none can be used; FXA201 weights are missing or others than the program was made for; FXA202 there
-    is no entry point of that name; FXA203 weights would be moved or converted; FXA204 there is no entry point for
-    training, or for evaluation.
+    another system, processor or GPU; FXA106 for another torch; FXA107 torch lacks a function; FXA108 its program
+    cannot be read; FXA109 a native object cannot be loaded; FXA110 it needs Python; FXA111 not signed; FXA112 signed
+    with another key; FXA113 its signature is of something else; FXA114 there is no key, or nothing to check with;
+    FXA115 it is for a GPU, and none can be used; FXA116 it is not for the device that was asked for; FXA201 weights
+    are missing or others than the program was made for; FXA202 there is no entry point of that name; FXA203 weights
+    would be moved or converted; FXA204 there is no entry point for training, or for evaluation.
     """
 
     def __init__(self, code: str, what: str, action: str = "") -> None:

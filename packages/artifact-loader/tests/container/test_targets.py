@@ -9,6 +9,8 @@ import torch
 
 import fxstack_artifact
 from fxstack_artifact import ArtifactError, load
+from fxstack_artifact.container.hashing import CHECKSUM
+from fxstack_artifact.container.manifest import version_for
 from fxstack_artifact.container.targets import gpu_targets
 
 
@@ -44,6 +46,50 @@ def test_no_gpu(make: Any, monkeypatch: pytest.MonkeyPatch, loaded_mark: Any) ->
     with pytest.raises(ArtifactError, match=r"FXA115.*no NVIDIA driver on your system\.\n  to do: use"):
         load(path)
     assert not loaded_mark.exists()
+
+
+def test_a_file_for_both(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has a program for each: the GPU's where one can be used, unless the caller says otherwise."""
+    x, targets = torch.ones(2, 3), ("here", "sm_90")
+    there = {"program.gpu.json": b'{"constants": [], "entry_points": {}}', "native/0.sm_90.so": b""}
+    path = make(more=there, targets=targets, version=version_for(CHECKSUM, targets))
+    found = fxstack_artifact.inspect(path)
+    assert found["format"] == [2, 2]
+    assert list(found["entry_points"]) == ["forward"]
+    assert found["on_gpu"] == {"entry_points": {}, "constants": []}
+    monkeypatch.setattr(torch.version, "cuda", None)
+    for given in ({}, {"device": "cpu"}, {"device": torch.device("cpu")}):
+        assert load(path, **given).target == "here"
+        assert load(path, **given)(x)["n"] == 3
+    with pytest.raises(ArtifactError, match="FXA115"):
+        load(path, device="cuda")
+    pretend(monkeypatch, 9, 0)
+    for given in ({}, {"device": "cuda"}, {"device": "cuda:0"}):
+        with pytest.raises(ArtifactError, match=r"FXA108.*there is no entry point"):  # as its program says
+            load(path, **given)
+    assert load(path, device="cpu")(x)["n"] == 3
+    pretend(monkeypatch, 7, 5)
+    with pytest.raises(ArtifactError, match=r"(?s)FXA105.*GPU 0 is sm_75.*device='cpu'"):
+        load(path)
+    with pytest.raises(ArtifactError, match="FXA105"):
+        load(path, device="cuda")
+    assert load(path, device="cpu")(x)["n"] == 3
+
+
+@pytest.mark.parametrize("device", ["cuda:1", "meta", "nothing", 1.5])
+def test_a_device_that_it_is_not_for(make: Any, device: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    pretend(monkeypatch, 9, 0)
+    for targets, other in ((("here",), "cuda"), (("sm_90",), "cpu")):
+        path = make(targets=targets)
+        for asked in (device, other):
+            with pytest.raises(ArtifactError, match="FXA116"):
+                load(path, device=asked)
+
+
+def test_a_file_for_both_lacks_a_program(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    pretend(monkeypatch, 9, 0)
+    with pytest.raises(ArtifactError, match="FXA108"):
+        load(make(targets=("here", "sm_90")))
 
 
 def test_another_gpu(make: Any, monkeypatch: pytest.MonkeyPatch, loaded_mark: Any) -> None:

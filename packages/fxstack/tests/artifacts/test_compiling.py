@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import copy
-import json
 import random
 import subprocess
 import sys
 from collections import namedtuple
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +16,7 @@ import torch
 from torch import nn
 
 import fxstack
-from fxstack.artifacts import contract
-from fxstack_artifact import ArtifactError, ContractError
-from fxstack_artifact.container.reading import open_archive
-from inductor_codegen.testing import on_gpu_alike
+from fxstack_artifact import ArtifactError, ContractError, _native
 
 X = torch.randn(3, 8, generator=torch.Generator().manual_seed(0))
 
@@ -263,8 +258,6 @@ def test_weights_are_bound_when_it_is_loaded(tmp_path: Path) -> None:
 
 
 def test_levels_of_processors(tmp_path: Path) -> None:
-    from fxstack_artifact import _native
-
     level = next((name for name in _native.cpu_levels() if name.endswith("v2")), None)
     if level is None:
         pytest.skip("no processor of x86-64-v2")
@@ -277,55 +270,6 @@ def test_levels_of_processors(tmp_path: Path) -> None:
         torch.testing.assert_close(fxstack.load(low)(X), mlp()(X))
     with pytest.raises(fxstack.ExportError, match="FXS509"):
         fxstack.aot_compile(mlp(), (X,), path=tmp_path / "m.fxa", target="i386")
-
-
-def test_targets_of_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What can be told without a GPU: of which kind targets must be, and what is not made for one."""
-
-    def refused(*words: str, **arguments: Any) -> None:
-        with pytest.raises(fxstack.ExportError) as caught:
-            fxstack.aot_compile(path=tmp_path / "m.fxa", **arguments)
-        assert all(word in str(caught.value) for word in words), caught.value
-
-    model = mlp()
-    refused("FXS509", "sm_90 of a model on a CPU", model=model, args=(X,), target="sm_90")
-    on_cpu = fxstack.export(model, (X,))
-    kinds = iter([True, False])
-    monkeypatch.setattr(contract.Contract, "is_on_gpu", property(lambda _: next(kinds)))
-    refused(
-        "FXS509", "here is on a GPU and there is not", model={"here": on_cpu, "there": on_cpu}, target="sm_90"
-    )
-    monkeypatch.setattr(contract.Contract, "is_on_gpu", True)
-    refused("FXS509", "x86-64-v3 of a model on a GPU", model=on_cpu, target=("sm_90", "x86-64-v3"))
-
-
-def test_a_training_artifact_for_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is written of a model that trains on a GPU, of graphs that only say that they lie on one."""
-    pytest.importorskip("triton")
-    monkeypatch.delenv("TRITON_INTERPRET", raising=False)
-    exported = fxstack.export(mlp().train(), (X,), training=True)
-    graphs = exported.graphs
-    assert graphs.backward is not None
-    assert graphs.plan.backward is not None
-    for graph in (graphs.forward, graphs.backward):
-        on_gpu_alike(graph)
-    gpu = torch.device("cuda", 0)
-    tangents = tuple(replace(t, spec=replace(t.spec, device=gpu)) for t in graphs.plan.backward.tangents)
-    plan = replace(graphs.plan, backward=replace(graphs.plan.backward, tangents=tangents))
-    exported = replace(exported, graphs=replace(graphs, plan=plan))
-    monkeypatch.setattr(contract.Contract, "is_on_gpu", True)
-    path = fxstack.aot_compile(exported, path=tmp_path / "m.fxa", target=("sm_80", "sm_90"))
-    found = fxstack.inspect(path)
-    assert found["targets"] == ["sm_90", "sm_80"]
-    objects = {f"native/{graph}.{arch}.so" for graph in ("0", "0b") for arch in ("sm_80", "sm_90")}
-    assert objects <= set(found["contents"])
-    archive = open_archive(path)
-    program = json.loads(archive.contents(lambda name: name == "program.json")["program.json"])
-    (arriving,) = program["entry_points"]["forward"]["backward"]["tangents"]
-    assert arriving["device"] == "cuda:0"
-    monkeypatch.setattr(torch.version, "cuda", None)
-    with pytest.raises(ArtifactError, match="FXA115"):
-        fxstack.load(path)
 
 
 STACK = (

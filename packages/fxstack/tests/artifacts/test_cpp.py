@@ -15,6 +15,8 @@ from torch import nn
 
 import fxstack
 import fxstack_artifact
+from fxstack.artifacts.archive import write_archive
+from fxstack_artifact.container.reading import open_archive
 
 SOURCE = Path(fxstack_artifact.__file__).parents[2] / "cpp"
 LIBRARIES = Path(torch.__file__).parent / "lib"
@@ -66,6 +68,17 @@ def test_results_are_those_of_python(programs: Path, tmp_path: Path) -> None:
         with torch.no_grad():
             assert torch.equal(got, loaded(x))
             torch.testing.assert_close(got, model()(x))
+
+
+def test_a_file_for_both_runs_on_the_processor(programs: Path, tmp_path: Path) -> None:
+    path = fxstack.aot_compile(model(), (X,), path=tmp_path / "m.fxa")
+    want, archive = run(programs, path, 3, 8), open_archive(path)
+    contents = archive.contents(lambda name: True) | {"program.gpu.json": b"{}", "native/0.sm_90.so": b""}
+    write_archive(path, contents, (*archive.manifest.targets, "sm_90"))
+    assert open_archive(path).manifest.version == (2, 2)
+    done = run(programs, path, 3, 8)
+    assert (done.returncode, done.stdout) == (0, want.stdout)
+    assert want.stdout
 
 
 def test_no_python_is_linked(programs: Path) -> None:

@@ -5,17 +5,18 @@ from __future__ import annotations
 import json
 import platform
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from fxstack_artifact.container.hashing import BLAKE3, CHECKSUM, digests
 from fxstack_artifact.errors import ArtifactError, damaged
 
 FORMAT = "fxstack artifact"
-VERSION = (2, 1)
+VERSION = (2, 2)
 """Of the format that is described here. A file of the same major version and no later minor one is read; one is written
 with the first version that has what it needs."""
-_CHECKSUMS_SINCE = (2, 1)
+_CHECKSUMS_SINCE, _BOTH_SINCE = (2, 1), (2, 2)
+_GPU_PREFIX = "sm_"
 NAME = "manifest.json"
 
 
@@ -31,8 +32,20 @@ def content_of(data: bytes | memoryview, kind: str) -> Content:
     return Content(len(data), tuple(digests(data, kind)))
 
 
-def version_for(kind: str) -> tuple[int, int]:
-    """The first version of the format whose files have hashes of this kind."""
+def is_of_gpu(target: str) -> bool:
+    """Whether a target is an architecture of GPUs, and not a level of processors."""
+    return target.startswith(_GPU_PREFIX)
+
+
+def has_both(targets: Sequence[str]) -> bool:
+    """Whether these are levels of processors and architectures of GPUs."""
+    return len(set(map(is_of_gpu, targets))) > 1
+
+
+def version_for(kind: str, targets: Sequence[str] = ()) -> tuple[int, int]:
+    """The first version of the format whose files have hashes of this kind, and targets of these kinds."""
+    if has_both(targets):
+        return _BOTH_SINCE
     return _CHECKSUMS_SINCE if kind == CHECKSUM else (VERSION[0], 0)
 
 

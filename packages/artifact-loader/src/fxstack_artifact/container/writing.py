@@ -65,7 +65,7 @@ def _manifest_to_sign(archive: Archive) -> Manifest:
         archive.contents()
         return manifest
     made = {name: _signable(archive, name, content) for name, content in manifest.contents.items()}
-    return manifest._replace(contents=made, kind=BLAKE3, version=version_for(BLAKE3))
+    return manifest._replace(contents=made, kind=BLAKE3, version=version_for(BLAKE3, manifest.targets))
 
 
 def _signable(archive: Archive, name: str, content: Content) -> Content:

@@ -6,6 +6,17 @@ from collections.abc import Mapping
 from typing import Any
 
 
+def described_program(program: Mapping[str, Any]) -> dict[str, Any]:
+    """A program for ``inspect``: its entry points, and its constants without their content."""
+    return {
+        "entry_points": {name: described_entry_point(data) for name, data in program["entry_points"].items()},
+        "constants": [
+            {"name": item["name"], "dtype": item["dtype"], "sizes": item["sizes"]}
+            for item in program["constants"]
+        ],
+    }
+
+
 def described_entry_point(data: Mapping[str, Any]) -> dict[str, Any]:
     """An entry point for ``inspect``: its parameters, inputs as texts, symbols with their bounds, and results."""
     symbols = data["symbols"]

@@ -34,6 +34,6 @@ def write_archive(
         targets,
         {name: content_of(data, kind) for name, data in contents.items()},
         kind,
-        version_for(kind),
+        version_for(kind, targets),
     )
     write_sealed(path, manifest, contents, sign_with)

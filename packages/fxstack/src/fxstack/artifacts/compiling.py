@@ -12,29 +12,23 @@ import safetensors.torch
 from torch.fx import GraphModule
 
 from fxstack.artifacts.archive import write_archive
-from fxstack.artifacts.contract import Contract, contract_of
-from fxstack.artifacts.errors import ExportError
+from fxstack.artifacts.contract import Contract
+from fxstack.artifacts.devices import Entries, by_device, exports_for, targets_of
 from fxstack.artifacts.exporting import Exported, export
 from fxstack.artifacts.gradients import check_gradients, described_backward
 from fxstack.artifacts.results import Results
-from fxstack.artifacts.weights import Weights, check_written, names_of
+from fxstack.artifacts.weights import Store, Weights, check_written, names_of
 from fxstack.options import Options
-from fxstack_artifact import _native
-from fxstack_artifact.artifact import INFERENCE, PROGRAM, TRAINING, WEIGHTS
-from fxstack_artifact.container.targets import gpu_targets, is_for_gpu
+from fxstack_artifact.artifact import GPU_PROGRAM, INFERENCE, PROGRAM, TRAINING, WEIGHTS
+from fxstack_artifact.container.targets import is_for_gpu
 from inductor_codegen import CodegenOptions
 from inductor_codegen.cache import ArtifactStore
 from inductor_codegen.lower.chosen_layouts import Layouts
 from inductor_codegen.native.ahead_of_time import NativeObject, compile_for_levels
 
-CPU_TARGETS = ("x86-64-v4", "x86-64-v3", "x86-64-v2", "x86-64", "armv8-a")
-"""Processor levels that native objects can be made for; those of x86-64 are the psABI's."""
-GPU_TARGETS = ("sm_90", "sm_89", "sm_86", "sm_80")
-"""Architectures of GPUs, likewise."""
-
 
 def aot_compile(
-    model: Callable[..., Any] | Exported | Mapping[str, Exported],
+    model: Callable[..., Any] | Exported | Mapping[str, Exported | Sequence[Exported]],
     args: Sequence[Any] = (),
     kwargs: Mapping[str, Any] | None = None,
     *,
@@ -53,6 +47,8 @@ def aot_compile(
     ``export``.
     ``target``: one of ``x86-64-v2``, ``-v3``, ``-v4`` or several, of which the best is chosen when the file is loaded;
     None: this processor's. A model on GPU 0 has architectures for targets (``sm_80``, ``sm_90``; None: this GPU's).
+    With levels and architectures (``("x86-64-v3", "sm_90")``) a copy of the model is exported on the other device too,
+    and the file runs on both; an entry point that was exported before is a list of its exports, one on each.
     ``weights``: whether the model's parameters and buffers are in the file, or are passed to ``fxstack.load``, which
     runs it (``load(path, weights=...)``: a state dict, or a safetensors file beside it). ``sign_with``: a file with a
     private key, with which the artifact is signed (``fxstack.make_key``).
@@ -62,50 +58,45 @@ def aot_compile(
     """
     chosen = Options.make(options)
     if not isinstance(model, (Exported, Mapping)):
-        model = export(model, args, kwargs, dynamic_shapes=dynamic_shapes, training=training, options=options)
-    exports = {"forward": model} if isinstance(model, Exported) else dict(model)
-    contracts = {name: contract_of(exported) for name, exported in exports.items()}
-    targets = _targets(target, contracts)
-    is_trained = any(exported.training for exported in exports.values())
-    held = Weights(inside=weights == "inside", trained=is_trained)
+
+        def exported(model: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Exported:
+            return export(
+                model, args, kwargs, dynamic_shapes=dynamic_shapes, training=training, options=options
+            )
+
+        model = {"forward": exports_for(model, args, kwargs or {}, target, exported)}
+    given = {"forward": model} if isinstance(model, Exported) else model
+    exports = {name: (one,) if isinstance(one, Exported) else tuple(one) for name, one in given.items()}
+    programs = by_device(exports)
+    targets = targets_of(target, list(programs))
+    is_trained = any(one.training for several in exports.values() for one in several)
+    store = Store()
     contents: dict[str, bytes] = {}
-    entry_points = {}
-    for number, (name, exported) in enumerate(exports.items()):
-        contract = contracts[name]
-        native = _native_object(exported.graphs.forward, exported.graphs.layouts, chosen, targets)
-        objects = _added(contents, native, f"native/{number}")
-        entry_points[name] = _entry_point(exported, contract, native, objects, held)
-        if exported.training:
-            entry_points[name]["backward"] = _backward(exported, contract, chosen, contents, number, targets)
-    program = {"constants": held.described, "entry_points": entry_points}
-    text = json.dumps(program, separators=(",", ":"), allow_nan=False).encode()
-    stored = {WEIGHTS: safetensors.torch.save(held.stored)} if held.stored else {}
+    for on_gpu, entries in programs.items():
+        held = Weights(store, inside=weights == "inside", trained=is_trained)
+        name = GPU_PROGRAM if on_gpu and len(programs) > 1 else PROGRAM
+        contents[name] = _program(entries, chosen, contents, targets[on_gpu], held)
+    texts = {name: contents.pop(name) for name in (PROGRAM, GPU_PROGRAM) if name in contents}
+    stored = {WEIGHTS: safetensors.torch.save(store.tensors)} if store.tensors else {}
     place = Path(path)
-    write_archive(place, {PROGRAM: text, **contents, **stored}, targets, sign_with)
+    every = tuple(name for on_gpu in targets for name in targets[on_gpu])
+    write_archive(place, {**texts, **contents, **stored}, every, sign_with)
     return place
 
 
-def _targets(target: str | Sequence[str] | None, contracts: Mapping[str, Contract]) -> tuple[str, ...]:
-    """The levels or architectures that are meant, the best first. ExportError FXS509 for unknown ones, or such as not
-    every entry point runs on."""
-    on_gpu = {name for name, contract in contracts.items() if contract.is_on_gpu}
-    known, own = (GPU_TARGETS, gpu_targets) if on_gpu else (CPU_TARGETS, _native.cpu_levels)
-    named = own()[:1] if target is None else [target] if isinstance(target, str) else list(target)
-    unknown = [name for name in named if name not in known]
-    if unknown or not named:
-        raise ExportError(
-            "FXS509",
-            f"unknown target {', '.join(unknown) or 'of this machine'} of a model on a {'GPU' if on_gpu else 'CPU'}",
-            action=f"use one of {', '.join(known)}",
-        )
-    if on_gpu and on_gpu != contracts.keys():
-        apart = min(contracts.keys() - on_gpu)
-        raise ExportError(
-            "FXS509",
-            f"entry point {min(on_gpu)} is on a GPU and {apart} is not",
-            action="write a file for each",
-        )
-    return tuple(name for name in known if name in named)
+def _program(
+    entries: Entries, options: Options, contents: dict[str, bytes], targets: Sequence[str], held: Weights
+) -> bytes:
+    """The program of one device; its native objects are added to ``contents``."""
+    entry_points = {}
+    for number, (name, (exported, contract)) in enumerate(entries.items()):
+        native = _native_object(exported.graphs.forward, exported.graphs.layouts, options, targets)
+        objects = _added(contents, native, f"native/{number}")
+        entry_points[name] = _entry_point(exported, contract, native, objects, held)
+        if exported.training:
+            entry_points[name]["backward"] = _backward(exported, contract, options, contents, number, targets)
+    program = {"constants": held.described, "entry_points": entry_points}
+    return json.dumps(program, separators=(",", ":"), allow_nan=False).encode()
 
 
 def _native_object(

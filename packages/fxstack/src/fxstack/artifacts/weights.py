@@ -13,19 +13,51 @@ from fxstack.artifacts.errors import ExportError
 from fxstack_artifact.program.constants import BUFFER, PARAMETER
 
 
-class Weights:
-    """The constants of all entry points of an artifact. ``described`` is what the loader's ``constants`` reads;
-    ``stored`` what safetensors is given, by name. Those that have names in a model are ``inside`` or left out, to be
-    bound when the artifact is loaded. ``trained``: an optimizer will write to them, so that they share no memory."""
+class Store:
+    """What safetensors is given for the programs of a file: ``tensors`` by name."""
 
-    def __init__(self, *, inside: bool = True, trained: bool = False) -> None:
-        self._inside, self._trained = inside, trained
+    def __init__(self) -> None:
+        self.tensors: dict[str, torch.Tensor] = {}
+        self._by_content: dict[tuple[Any, ...], str] = {}
+
+    def add(self, flat: torch.Tensor, name: str, *, alone: bool) -> str:
+        """The name under which these bytes are stored: ``name``, or one like it where another program of the file has
+        other bytes of that name. ``alone``: they are not those of a tensor of another name."""
+        if alone:
+            return self._stored(flat, name)
+        content = _bytes(flat).numpy().data if flat.numel() else b""
+        key = (flat.dtype, tuple(flat.shape), hashlib.sha256(content).digest())
+        if key not in self._by_content:
+            self._by_content[key] = self._stored(flat, name)
+        return self._by_content[key]
+
+    def _stored(self, flat: torch.Tensor, name: str) -> str:
+        while name in self.tensors and not _are_same(self.tensors[name], flat):
+            name += "_"
+        self.tensors[name] = flat
+        return name
+
+
+def _are_same(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """To the bit."""
+    return (one.dtype, one.shape) == (other.dtype, other.shape) and torch.equal(_bytes(one), _bytes(other))
+
+
+def _bytes(flat: torch.Tensor) -> torch.Tensor:
+    return flat.reshape(-1).view(torch.uint8)
+
+
+class Weights:
+    """The constants of the entry points of a program. ``described`` is what the loader's ``constants`` reads. Those
+    that have names in a model are ``inside`` or left out, to be bound when the artifact is loaded. ``trained``: an
+    optimizer will write to them, so that they share no memory."""
+
+    def __init__(self, store: Store, *, inside: bool = True, trained: bool = False) -> None:
+        self._store, self._inside, self._trained = store, inside, trained
         self.described: list[dict[str, Any]] = []
-        self.stored: dict[str, torch.Tensor] = {}
         self._numbers: dict[int, int] = {}
         self._held: list[torch.Tensor] = []
         self._taken: set[str] = set()
-        self._by_content: dict[tuple[Any, ...], str] = {}
 
     def add(self, tensor: torch.Tensor, names: dict[int, list[str]], *, written: bool) -> int:
         """The number of a constant; ``names`` are those of a model's tensors, by identity. ``written`` ones share their
@@ -43,7 +75,7 @@ class Weights:
         is_left_out = not self._inside and id(tensor) in names
         role = None if id(tensor) not in names else PARAMETER if isinstance(tensor, nn.Parameter) else BUFFER
         written = written or (self._trained and role is not None)
-        place = None if is_left_out else name if written else self._same_content(flat, name)
+        place = None if is_left_out else self._store.add(flat, name, alone=written)
         self.described.append(
             {
                 "name": name,
@@ -57,8 +89,6 @@ class Weights:
                 **({"requires_grad": True} if self._trained and tensor.requires_grad else {}),
             }
         )
-        if place == name:
-            self.stored[name] = flat
         return number
 
     def _unique(self, name: str) -> str:
@@ -73,13 +103,6 @@ class Weights:
         above = {".".join(parts[:length]) for length in range(1, len(parts) + 1)}
         below = f"{name}."
         return not above & self._taken and not any(taken.startswith(below) for taken in self._taken)
-
-    def _same_content(self, flat: torch.Tensor, name: str) -> str:
-        """The name under which the same bytes are stored already, or ``name``."""
-        content = flat.reshape(-1).view(torch.uint8).numpy().data if flat.numel() else b""
-        digest = hashlib.sha256(content).digest()
-        key = (flat.dtype, tuple(flat.shape), digest)
-        return self._by_content.setdefault(key, name)
 
 
 def names_of(model: Any) -> dict[int, list[str]]:

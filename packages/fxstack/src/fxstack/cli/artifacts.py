@@ -10,7 +10,8 @@ from typing import Any
 import click
 
 from fx_interface.errors import StackError
-from fxstack.artifacts.compiling import CPU_TARGETS, GPU_TARGETS, aot_compile
+from fxstack.artifacts.compiling import aot_compile
+from fxstack.artifacts.devices import CPU_TARGETS, GPU_TARGETS
 from fxstack.cli.output import OutputFile, as_json, say_json
 from fxstack.cli.programs import made_program, running
 from fxstack_artifact import ArtifactError, make_key
