@@ -5,6 +5,7 @@ PYTEST_DONT_REWRITE: a program here asserts, and is compiled as it is written.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -308,3 +309,49 @@ def test_as_many_numbers_as_a_batch_has_items() -> None:
         given = torch.randn(4 * n, 5), torch.full((n, 2), 2)
         for found, expected in zip(fast(*given), program(*given), strict=True):
             assert torch.equal(found, expected)
+
+
+def stored_where(x: torch.Tensor, values: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    y = torch.zeros_like(x)
+    y[mask] = values
+    return y
+
+
+def written_where(x: torch.Tensor, values: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    y = x.sin()
+    y[mask] = values
+    return y
+
+
+def stored_behind_a_break(x: torch.Tensor, values: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    chosen = x[mask].sin() * values
+    fxstack.graph_break()
+    y = torch.zeros_like(x)
+    y[mask] = chosen
+    return y
+
+
+@pytest.mark.parametrize("program", [stored_where, written_where, stored_behind_a_break])
+@pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
+def test_as_many_values_as_a_mask_has(
+    program: Callable[..., torch.Tensor], backend: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Autograd requires of the gradient of the values that it has their size: as many as the mask has, by data."""
+    fast = fxstack.compile(program, backend=backend)
+    torch.manual_seed(0)
+    for count in (6, 7, 8, 9):
+        x, mask = torch.randn(2, count), torch.rand(2, count) > 0.3
+        values = torch.randn(int(mask.sum()), requires_grad=True)
+        other = values.detach().clone().requires_grad_()
+        result, expected = fast(x, values, mask), program(x, other, mask)
+        torch.testing.assert_close(result, expected)
+        result.cos().sum().backward()
+        expected.cos().sum().backward()
+        torch.testing.assert_close(values.grad, other.grad)
+        wrong = torch.randn(int(mask.sum()) + 2, requires_grad=True)
+        with pytest.raises(RuntimeError) as refused:
+            program(x, wrong, mask)
+        with pytest.raises(RuntimeError, match=re.escape(str(refused.value))):
+            fast(x, wrong, mask)
+    assert not fast.__fxstack_capture__.report.eager
+    assert not [record for record in caplog.records if record.levelname in ("WARNING", "ERROR")]

@@ -266,6 +266,7 @@ def _record_backward(joint: Joint, arguments: _Arguments, handler: Handler) -> N
         dividing_single_factors(trace, [output.tensor for output in outputs]),
     ):
         gradients, released = _differentiate(outputs, tuple(leaf for _, leaf in leaves))
+        trace.recorder.check_required()
     joint.released = tuple(output.declared.graph_index for output in released)
     joint.tangents = [(o.value, o.declared) for o in outputs if o not in released]
     for (index, _), gradient in zip(leaves, gradients, strict=True):

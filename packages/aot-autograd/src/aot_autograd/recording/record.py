@@ -102,6 +102,8 @@ class Recorder:
 
     def call(self, op: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any] = _NO_KWARGS) -> Value:
         """Record ``op(*args, **kwargs)``. Raises what ``OperatorLibrary.infer`` raises."""
+        if self.env.expected:
+            self.check_required()
         values: list[Any] = [op]
         specs: list[Any] = [op]
         for arg in args:
@@ -164,6 +166,14 @@ class Recorder:
             made.backward = made.recomputed = (
                 False  # also one that a backward needs: its sizes are the forward's
             )
+
+    def check_required(self) -> None:
+        """Record checks of what has been required of sizes from data and is not checked yet: by the rule of an
+        operator, or by torch's own code that runs between two calls (autograd, of the shape of a gradient)."""
+        if self.env.expected:
+            relations = tuple(self.env.expected)
+            self.env.expected.clear()
+            self.check_expected(relations)
 
     def check_expected(self, relations: Sequence[Relation]) -> None:
         """What operators require of sizes that only data can tell."""
@@ -241,10 +251,7 @@ class Recorder:
             found = self.canonical(found)
             if op not in SIZED_BY_DATA and self.env.created == created:
                 self._inferred[key] = found
-            if self.env.expected:
-                relations = tuple(self.env.expected)
-                self.env.expected.clear()
-                self.check_expected(relations)
+            self.check_required()
         return found
 
     def _is_random(self, op: OpOverload) -> bool:
