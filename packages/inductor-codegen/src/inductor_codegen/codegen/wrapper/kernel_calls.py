@@ -125,6 +125,7 @@ class GpuKernels:
         number = self._numbers[step.kernel]
         kernel = self._kernels[number]
         given = [f"&{self._memory.pointer(name)}" for name in step.buffers]
+        self._text.line(f"fx_at({quoted(label_of_kernel(kernel, step.where))});")
         self._text.line("{")
         for position, size in enumerate(step.sizes):
             self._text.line(f"  int64_t z{position} = {integer(size)};")
