@@ -129,3 +129,19 @@ def test_what_is_printed_and_logged(same, caplog):
     with caplog.at_level(logging.INFO, logger="training"):
         same(program, *((X, n, 0.1 / (n + 1)) for n in range(5)))
     assert "step 4 lr 0.020 0.02" in caplog.messages
+
+
+def _recorded(x, step, found):
+    found[f"loss/{step}"] = x.sum()
+    found.setdefault(step, {}).update(rate=0.1 / (step + 1))
+    return x * 2
+
+
+def _looked_up(x, n, found):
+    return x * found[f"scale_{n % 3}"] if f"other_{n}" not in found else x
+
+
+def test_keys_of_each_step_do_not_have_a_version_each(same):
+    same(_recorded, *((X, step, {}) for step in range(30)), graphs=14)
+    table = {f"scale_{n}": n + 0.5 for n in range(3)} | {"other_12": 1}
+    same(_looked_up, *((X, n, table) for n in (4, 5, 6, 7, 8, 9, 10, 12, 11)))

@@ -53,6 +53,10 @@ class Const(Value):
     def stands_for(self, known: object) -> bool:
         return self.python_type() is type(known) and self.identity() is known
 
+    def in_this_call(self) -> Any:
+        """The object that it is in this call, for whoever does not depend on it where it is left open."""
+        return self.value
+
     def known_as(self, *kinds: type[T]) -> T | None:
         return self.value if self.python_type() in kinds else None
 

@@ -68,6 +68,19 @@ class OpenText(Const):
             self._text = "".join(map(self._piece, self.pieces))
         return self._text
 
+    def in_this_call(self) -> str:
+        """The string of this call, for whoever does not depend on it."""
+        return "".join(map(self._shown, self.pieces))
+
+    def _shown(self, piece: Piece) -> str:
+        value, conversion, spec = piece
+        if value.expr is not None:
+            number: Any = self._tx.env.hint(value.expr)
+        else:
+            assert isinstance(value, Const)
+            number = value.in_this_call()
+        return str(number) if conversion is None else formatted(number, conversion, spec)
+
     @property
     def is_unread(self) -> bool:
         """Whether nothing depends on the string so far."""
