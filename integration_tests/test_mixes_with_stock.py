@@ -76,3 +76,15 @@ def test_inside_of_stock() -> None:
     for _ in range(2):
         torch.testing.assert_close(outer(x), (torch.sin(x + 1) * 2).exp().cos())
     assert seen == [["add"], ["exp", "cos"]]
+
+
+def test_numbers_in_tensors_under_stock_codegen() -> None:
+    def program(x: torch.Tensor, a: float) -> torch.Tensor:
+        return torch.addmm(x, x, x, alpha=a) + torch.nn.functional.softplus(x, a)
+
+    compiled = fxstack.compile(program, backend="inductor_stock")
+    for a in (0.5, 0.7, 1.5):
+        x = torch.linspace(-2, 2, 9).view(3, 3)
+        torch.testing.assert_close(compiled(x, a), program(x, a))
+    assert not compiled.__fxstack_capture__.report.eager
+    assert len(compiled.__fxstack_capture__.report.replacements) == 2

@@ -234,3 +234,62 @@ def test_a_step_that_torch_refuses() -> None:
             with pytest.raises(ValueError, match="step") as refused:
                 fast(torch.arange(9.0), step)
             assert str(refused.value) == str(expected.value)
+
+
+ONES = torch.ones(4, 4)
+READ_OUT_OF_TENSORS: list[Callable[[Tensor, float], Tensor]] = [
+    lambda x, a: F.elu(x, a),
+    lambda x, a: F.elu(x, alpha=a) * F.celu(x, a),
+    lambda x, a: torch.celu(x, a),
+    lambda x, a: F.softplus(x * 9, a),
+    lambda x, a: F.softplus(x * 9, beta=a, threshold=3 * a),
+    lambda x, a: F.softplus(x * 200, threshold=70 * a),
+    lambda x, a: F.softshrink(x, a / 4),
+    lambda x, a: torch.addmm(x, x, ONES, alpha=a),
+    lambda x, a: torch.addmm(x[0], x, ONES, beta=a, alpha=2),
+    lambda x, a: x.t().addmm(ONES, x.t(), beta=1 - a, alpha=a),
+    lambda x, a: torch.addmv(x[:, 0], x, ONES[0], alpha=a),
+    lambda x, a: torch.baddbmm(x[None], x[None], ONES[None], beta=0, alpha=a),
+    lambda x, a: torch.addbmm(x, x[None], ONES[None], beta=a),
+    lambda x, a: torch.addr(x, x[:, 0], x[0], alpha=a),
+]
+
+
+@pytest.mark.parametrize("number", range(len(READ_OUT_OF_TENSORS)))
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+def test_numbers_that_torch_reads_out_of_tensors(number: int, backend: str) -> None:
+    program = READ_OUT_OF_TENSORS[number]
+    fast = fxstack.compile(program, backend=backend, fullgraph=True)
+    torch.manual_seed(number)
+    edges = torch.tensor([math.inf, -math.inf, 0.0, -0.0])
+    for a in (0.5, 1.5, 2.25, 1.0, 0.7):
+        x = torch.cat([torch.randn(4, 4), edges[:, None].expand(4, 4) if number < 7 else torch.randn(4, 4)])
+        x = x[:4] if number == 9 else x
+        leaf, other = (x.clone().requires_grad_() for _ in range(2))
+        result, expected = fast(leaf, a), program(other, a)
+        assert result.stride() == expected.stride()
+        result.sum().backward()
+        expected.sum().backward()
+        assert leaf.grad is not None
+        assert other.grad is not None
+        if backend == "eager":
+            assert torch.equal(result.nan_to_num(7), expected.nan_to_num(7))
+            assert torch.equal(leaf.grad.nan_to_num(7), other.grad.nan_to_num(7))
+        torch.testing.assert_close(result, expected, equal_nan=True)
+        torch.testing.assert_close(leaf.grad, other.grad, equal_nan=True)
+    assert _versions(fast) == 2
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_numbers_that_torch_refuses_to_read(backend: str) -> None:
+    programs: list[Callable[[Tensor, float], Tensor]] = [F.softshrink, F.celu, F.elu]
+    for program in programs:
+        fast = fxstack.compile(lambda x, a, program=program: program(x, a) + 1, backend=backend)
+        for a in (0.5, 0.7, -1.0, 0.0, 1e300, 0.9, math.nan, math.inf, 0.3):
+            outcomes = []
+            for call in (lambda x, a, program=program: program(x, a) + 1, fast):
+                try:
+                    outcomes.append(str(call(torch.linspace(-2, 2, 5), a)))
+                except (RuntimeError, ZeroDivisionError) as error:
+                    outcomes.append(f"{type(error)} {error}")
+            assert outcomes[0] == outcomes[1], a

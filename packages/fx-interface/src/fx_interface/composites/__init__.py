@@ -1,7 +1,8 @@
 """Composite functions of torch in terms of operators that take symbolic sizes, for tracers that run them on such.
 
-torch's own code for them fixes sizes, or makes something else of them than eager does. ``COMPOSITES`` gives by torch's
-function what does the same with symbolic sizes; where nothing is gained by it, that calls torch's function.
+torch's own code for them fixes sizes, or makes something else of them than eager does.
+``COMPOSITES`` gives by torch's function what does the same with symbolic sizes; where nothing is gained by it, that
+calls torch's function. Functions that take numbers out of tensors are in ``numbers``.
 """
 
 from __future__ import annotations

@@ -18,6 +18,7 @@ import torch
 from torch._ops import OpOverload, OpOverloadPacket
 
 from fx_interface import graph
+from fx_interface.composites.numbers import NUMBERED
 from fx_interface.dialects.prims import PRIMS, PrimOp
 from fx_interface.errors import CorruptArtifactError, UnsupportedProgramError
 from fx_interface.regions import REGIONS
@@ -64,6 +65,7 @@ _BARRED = frozenset({"call", "__call__", "compile", "load", "save", "import_ir_m
 _OTHERS: Mapping[str, Any] = {
     **{f"builtins.{f.__name__}": f for f in _BUILTINS},
     **{f"fx_interface.graph.{f.__name__}": f for f in _INTERFACE},
+    **{f"fx_interface.composites.numbers.{name}": function for name, function in NUMBERED.items()},
     **{f"fx_interface.regions.{region.name}": target for target, region in REGIONS.items()},
     **MODES,
 }

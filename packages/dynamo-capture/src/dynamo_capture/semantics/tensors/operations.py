@@ -108,6 +108,8 @@ def _of_numbers(tx: Context, call: Operation) -> Value | None:
 def _of_floats(tx: Context, call: Operation) -> Value | None:
     """``x * a``, of a float that varies."""
     numpy_numbers.replaced(tx, call)
+    if scalars.read_out_of_tensors(tx, call):
+        return None
     replaced = scalars.without_open_floats(tx, call.name, call.args, call.kwargs)
     if isinstance(replaced, Value):
         return replaced
