@@ -36,6 +36,7 @@ RUNS: tuple[tuple[str, int, str], ...] = (
     ("second_backwards", 10, "inductor"),
     ("documented", 15, "eager"),
     ("own_code", 200, "eager"),
+    ("interrupts", 30, "eager"),
     ("training", 60, "eager"),
     ("training", 60, "aot_eager"),
 )

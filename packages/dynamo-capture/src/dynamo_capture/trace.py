@@ -124,6 +124,11 @@ class Trace:
     def _is_namespace(self, real: dict[str, Any]) -> bool:
         return self.inliner.is_scope(real)
 
+    @property
+    def is_released(self) -> bool:
+        """Whether it has let go of everything."""
+        return not vars(self)
+
     def release(self) -> None:
         """Let go of everything, so that what the trace has seen does not live until Python searches for cycles."""
         for tensor in self.tensors.inputs:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import gc
+import sys
 import threading
 
 import pytest
@@ -123,3 +125,77 @@ def test_a_lock_is_given_back_where_compiling_again_is_refused():
         captured(torch.ones(2), torch.ones(2))
     assert not lock.locked()
     assert captured(torch.ones(2), torch.ones(2)).tolist() == [1.0, 1.0]
+
+
+class Interrupt:
+    """A profile function that raises where the first call of a function begins, and counts down to it."""
+
+    def __init__(self, names, skipped=0):
+        self.names, self.skipped, self.arrived = names, skipped, False
+
+    def __call__(self, frame, event, argument):
+        if event == "call" and frame.f_code.co_qualname in self.names:
+            self.skipped -= 1
+            if self.skipped < 0:
+                sys.setprofile(None)
+                self.arrived = True
+                raise KeyboardInterrupt
+
+
+def interrupted(function, *args, at, skipped=0):
+    interrupt = Interrupt(at, skipped)
+    sys.setprofile(interrupt)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            function(*args)
+    finally:
+        sys.setprofile(None)
+    assert interrupt.arrived
+
+
+@pytest.mark.parametrize("skipped", range(8))
+def test_what_compiling_sets_aside_is_put_back_where_a_managers_end_is_interrupted(skipped):
+    """An interrupt that arrives where a manager's ``__exit__`` begins keeps the manager from doing anything."""
+    captured = optimize(lambda graph, inputs: graph)(lambda x: x.sin() + 1)
+    collecting, dtype = gc.isenabled(), torch.get_default_dtype()
+    gc.enable()
+    try:
+        ends = {"_GeneratorContextManager.__exit__", "TorchDispatchMode.__exit__"}
+        interrupted(captured, torch.ones(2), at=ends, skipped=skipped)
+        assert gc.isenabled()
+        assert torch.is_grad_enabled()
+        assert torch.get_default_dtype() == dtype
+        assert torch._C._len_torch_function_stack() == torch._C._len_torch_dispatch_stack() == 0
+    finally:
+        (gc.enable if collecting else gc.disable)()
+    assert torch.equal(captured(torch.ones(2)), torch.ones(2).sin() + 1)
+
+
+class Counter:
+    count = 0
+
+
+COUNTER = Counter()
+
+
+def breaking_in_a_block(x):
+    with torch.no_grad():
+        y = x + 1
+        COUNTER.count += 1
+        brk()
+        y = y * 2
+        COUNTER.count += 1
+        brk()
+    COUNTER.count += 1
+    return y
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_modes_are_left_where_effects_are_interrupted(place):
+    captured = optimize(lambda graph, inputs: graph)(breaking_in_a_block)
+    captured(torch.ones(2))
+    interrupted(captured, torch.ones(2), at={"set_attribute"}, skipped=place)
+    assert torch.is_grad_enabled()
+    before = COUNTER.count
+    assert torch.equal(captured(torch.ones(2)), torch.full((2,), 4.0))
+    assert COUNTER.count == before + 3

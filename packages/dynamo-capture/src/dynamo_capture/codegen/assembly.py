@@ -17,6 +17,7 @@ from dynamo_capture.bytecode import CodeBody, Instruction, Position, assemble, b
 from dynamo_capture.bytecode.emit import Emitter
 from dynamo_capture.bytecode.resume.code import ResumeCodes
 from dynamo_capture.bytecode.resume.splice import splice, splice_call
+from dynamo_capture.codegen import rerun_on_error
 from dynamo_capture.codegen.bridges import bridge, exit_of_call, exits_after, first_of_call, slots
 from dynamo_capture.codegen.collect import Collector
 from dynamo_capture.codegen.handled_exceptions import HandlingStack, exits_of_handler
@@ -26,7 +27,6 @@ from dynamo_capture.codegen.method_pairs import take_methods_apart
 from dynamo_capture.codegen.modes_aside import ModesAside
 from dynamo_capture.codegen.reconstruct import EXISTING, GRAPH, Reconstruction
 from dynamo_capture.codegen.replay import replay, replay_content, visit_effects
-from dynamo_capture.codegen.rerun_on_error import second_run
 from dynamo_capture.codegen.variables import variables_at_break
 from dynamo_capture.foundation.break_kinds import DISPATCH_IN_PYTHON, NOT_RECONSTRUCTIBLE
 from dynamo_capture.foundation.errors import GraphBreak, UserRaise
@@ -36,6 +36,7 @@ from dynamo_capture.frames.left_functions import left_loop
 from dynamo_capture.graph.graph_builder import GraphInput
 from dynamo_capture.hook.frame_hook import RegionFunction
 from dynamo_capture.runtime import made_tensors, replacement_calls
+from dynamo_capture.runtime.second_runs import leave_blocks
 from dynamo_capture.semantics.modes.modes import Block, Switches
 from dynamo_capture.semantics.random_numbers.drawing import Draw
 from dynamo_capture.semantics.random_numbers.python_generator import MODULE_GENERATOR
@@ -77,14 +78,14 @@ class Assembly:
     ) -> CodeType:
         """The replacement of a frame that was captured up to its return."""
         collector = self._collect([value, *self._aside.left], self._free)
-        to = Reconstruction(
-            self._tx, self._emitter, collector, set(self._body.argument_names), self._free, replay_content
-        )
+        plain = set(self._body.argument_names)
+        to = Reconstruction(self._tx, self._emitter, collector, plain, self._free, replay_content)
         with self._aside.protected():
-            self._call_graph(to, collector, finish, cellvars=())
-            to.push(value)
-            replay(self._tx, self._tx.effects, to)
-            self._turn(*self._switches)
+            self._call_graph(to, collector, finish, ())
+            with self._leaving_blocks((), (), None):
+                to.push(value)
+                replay(self._tx, self._tx.effects, to)
+                self._turn(*self._switches)
             self._aside.put_back(to)
         for name in dying_in_turn(self._tx, self._frame, self._body.argument_names):
             self._emitter.delete_fast(name)
@@ -117,15 +118,16 @@ class Assembly:
         to = Reconstruction(self._tx, emitter, collector, plain, variables.cells, replay_content)
         held = HandlingStack(to, frame) if frame.handling else None
         with self._aside.protected():
-            self._call_graph(to, collector, finish, cellvars=self._body.cellvars)
-            if held is None:
-                to.push_all(stack)
-            else:
-                held.make()
-            variables.push(to)
-            replay(self._tx, self._tx.effects, to)
+            self._call_graph(to, collector, finish, self._body.cellvars)
+            with self._leaving_blocks(self._body.cellvars, blocks, frame.next):
+                if held is None:
+                    to.push_all(stack)
+                else:
+                    held.make()
+                variables.push(to)
+                replay(self._tx, self._tx.effects, to)
+                self._enter_again(blocks, to)
             variables.store(emitter)
-            self._enter_again(blocks, to)
             self._aside.put_back(to)
         to.forget()
         variables.drop_obsolete(emitter)
@@ -137,6 +139,26 @@ class Assembly:
             return assemble(splice(self._body, emitter.instructions, enter, exits))
         leave = exit_of_call(frame, enter, kept, resumes, tail=tail)
         return assemble(splice_call(self._body, emitter.instructions, enter, leave))
+
+    def _leaving_blocks(
+        self, cellvars: Iterable[str], blocks: Sequence[Block], end: int | None
+    ) -> contextlib.AbstractContextManager[None]:
+        """What is raised inside leaves modes, and the blocks that the frame begins in, if it ``end``s in them."""
+        resumes, frame, (entry, left) = self._tx.resumes, self._frame, self._switches
+        modes = [left, *(modes for block in blocks for modes in (block.around, block.inside))]
+        now = {setter: value for each in modes for setter, value in each.items() if value != entry[setter]}
+        begin = rerun_on_error.handler_at_beginning(frame, resumes)
+        stays = end is not None and rerun_on_error.is_handled_by(frame, end, begin)
+        if not (now or stays):
+            return contextlib.nullcontext()
+
+        def before() -> None:
+            self._turn({**entry, **now}, entry if stays or begin < 0 else left)
+            self._aside.put_back_before_rerun()
+
+        raising = functools.partial(resumes.raising, frame.code) if stays else rerun_on_error.nothing_raises
+        given = frame.globals.real, set(cellvars), None, before, raising, leave_blocks
+        return rerun_on_error.second_run(self._emitter, frame.code, *given)
 
     def _collect(self, values: list[Value], cells: dict[int, str]) -> Collector:
         """What is reached by these values and the effects. Tensors of a stretch get their history here."""
@@ -150,7 +172,7 @@ class Assembly:
                 )
             stretch.close(collector.followed)
             collector = _visited(tx, values, cells)
-        self._check_generators(collector)
+        collector.check_generators()
         return collector
 
     def _exits(self, kept: FrameLocals, resumes: ResumeCodes, tail: bool) -> dict[int, list[Instruction]]:
@@ -163,15 +185,6 @@ class Assembly:
         below = stack[: frame.handling[0].depth]
         handled = len(frame.handling)
         return exits_of_handler(*state, below, kept, resumes, handled=handled, tail=tail)
-
-    def _check_generators(self, collector: Collector) -> None:
-        """A generator that nothing refers to any more is closed by Python, at a moment that the trace does not know."""
-        for generator in self._tx.generators:
-            if not generator.ends_by_itself and not collector.has_seen(generator):
-                name = generator.frame.code.co_qualname
-                raise GraphBreak(
-                    NOT_RECONSTRUCTIBLE, f"the generator {name} is dropped inside a try or with block"
-                )
 
     def _enter_again(self, blocks: Sequence[Block], to: Reconstruction) -> None:
         """Enter the blocks that the graph has left, each in the modes in which it was entered."""
@@ -214,13 +227,13 @@ class Assembly:
         self._follow(to, inputs, cells)
         frame = self._frame
         protected = (
-            second_run(
+            rerun_on_error.second_run(
                 emitter,
                 frame.code,
                 frame.globals.real,
                 cells,
                 STATES if self._tx.draws.log else None,
-                self._aside.before_rerun,
+                self._aside.put_back_before_rerun,
                 functools.partial(self._tx.resumes.raising, frame.code),
             )
             if self._tx.output.fails_whole

@@ -56,6 +56,16 @@ class Collector:
         """Whether a result reaches the value."""
         return id(value) in self._seen
 
+    def check_generators(self) -> None:
+        """A graph break for a generator that nothing refers to any more: Python closes it, at a moment that the trace
+        does not know."""
+        for generator in self._tx.generators:
+            if not generator.ends_by_itself and not self.has_seen(generator):
+                name = generator.frame.code.co_qualname
+                raise GraphBreak(
+                    NOT_RECONSTRUCTIBLE, f"the generator {name} is dropped inside a try or with block"
+                )
+
     def visit(self, value: Any) -> None:
         """Take in a value and all that it consists of."""
         kind = type(value)

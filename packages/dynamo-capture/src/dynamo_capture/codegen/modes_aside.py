@@ -6,7 +6,7 @@ a graph break, before the frame runs once more as it is, and where an exception 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -36,10 +36,10 @@ class ModesAside:
         """The modes that there are to be afterwards, if they are others than before."""
         return list(self._modes.active) if self._modes.has_changed else []
 
-    @property
-    def before_rerun(self) -> Callable[[], None] | None:
-        """Emits what is done before the frame runs as it is."""
-        return self._put_back if self._is_needed else None
+    def put_back_before_rerun(self) -> None:
+        """Emit what is done before the frame runs as it is."""
+        if self._is_needed:
+            self._put_back()
 
     @contextmanager
     def protected(self) -> Iterator[None]:

@@ -21,9 +21,15 @@ from typing import Any
 
 from dynamo_capture.bytecode.emit import Emitter
 from dynamo_capture.bytecode.instruction import CO_VARARGS, CO_VARKEYWORDS
+from dynamo_capture.bytecode.resume.code import ResumeCodes
+from dynamo_capture.frames.frame import Frame
 from dynamo_capture.runtime.second_runs import run_again
 
 _ERROR = ".error"
+
+
+def nothing_raises() -> None:
+    """No code raises where the frame begins: nothing handles it there."""
 
 
 @contextmanager
@@ -33,13 +39,14 @@ def second_run(
     namespace: dict[str, Any],
     cells: Collection[str],
     states: str | None = None,
-    before: Callable[[], None] | None = None,
-    raising: Callable[[], CodeType | None] = lambda: None,
+    before: Callable[[], None] = lambda: None,
+    raising: Callable[[], CodeType | None] = nothing_raises,
+    runs: Callable[..., Any] = run_again,
 ) -> Iterator[None]:
-    """Protect the instructions that are emitted inside. The stack must be empty before and after them. ``states``: the
+    """Protect the instructions that are emitted inside. The stack must be empty before them. ``states``: the
     variable with the states of the generators of ``random`` before the replacement drew from them. ``before`` emits
     what is done before the frame runs. ``raising`` gives code that raises its last argument where the frame begins, if
-    that is in a block."""
+    that is in a block. ``runs``: what then runs the frame, or ``leave_blocks``."""
     failed, done = emitter.label(), emitter.label()
     with emitter.protected(failed, 0):
         yield
@@ -48,10 +55,9 @@ def second_run(
     emitter.emit("PUSH_EXC_INFO")
     emitter.store_fast(_ERROR)
     emitter.emit("POP_EXCEPT")
-    if before is not None:
-        before()
+    before()
     emitter.begin_call()
-    emitter.load_const(run_again)
+    emitter.load_const(runs)
     emitter.end_callable()
     emitter.load_fast(_ERROR)
     emitter.delete_fast(_ERROR)  # its traceback leads to this frame
@@ -97,3 +103,25 @@ def _arguments(emitter: Emitter, code: CodeType, cells: Collection[str]) -> None
     if code.co_flags & CO_VARKEYWORDS:
         load(next(stars))
         emitter.dict_update()
+
+
+def handler_at_beginning(frame: Frame, resumes: ResumeCodes) -> int:
+    """The step that handles what is raised where a frame, the rest of a function, begins: at a call that goes on, or
+    where it jumps to. -1 if there is none."""
+    if not resumes.is_resume_function(frame.code):
+        return -1
+    first = next((step for step in frame.steps if step.handler >= 0 or step.target >= 0), None)
+    if first is None or first.handler >= 0:
+        return -1 if first is None else first.handler
+    return frame.steps[first.target].handler
+
+
+def is_handled_by(frame: Frame, end: int, handler: int) -> bool:
+    """Whether what is raised at a step comes to a handler, directly or through inner ones."""
+    passed: set[int] = set()
+    while handler >= 0 and end >= 0 and end not in passed:
+        passed.add(end)
+        end = frame.steps[end].handler
+        if end == handler:
+            return True
+    return False

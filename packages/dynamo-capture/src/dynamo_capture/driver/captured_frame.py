@@ -164,10 +164,11 @@ def _modes_restored(tx: Trace) -> Iterator[None]:
         try:
             yield
         finally:
-            for block in reversed(tx.blocks):
-                block.undo()
-            if tx.tensors.modes.devices is not None:
-                tx.tensors.modes.devices()
+            if not tx.is_released:
+                for block in reversed(tx.blocks):
+                    block.undo()
+                if tx.tensors.modes.devices is not None:
+                    tx.tensors.modes.devices()
 
 
 def _variables(tx: Trace, view: FrameView, session: Session) -> dict[str, Value]:

@@ -21,7 +21,7 @@ from dynamo_capture.driver.active_interpreters import foreign_interpreter
 from dynamo_capture.driver.backend_call import location_of_code, location_of_frame
 from dynamo_capture.driver.called_functions import replaced_name
 from dynamo_capture.driver.captured_frame import capture, scope_of
-from dynamo_capture.driver.compile_isolation import set_aside
+from dynamo_capture.driver.compile_isolation import isolated
 from dynamo_capture.driver.retry import (
     InParts,
     RaisesOnlyCompiled,
@@ -158,8 +158,7 @@ class FrameCompiler:
             fails = stance == "fail_on_recompile" or stock_setting("error_on_recompile", False)
             self._explain_recompilation(view, known, fails)
         try:
-            with set_aside():
-                return _eval_frame.call_with_room(self._compile, view)
+            return isolated(functools.partial(_eval_frame.call_with_room, self._compile, view))
         except BackendError as error:
             if not stock_setting("suppress_errors", False):
                 raise

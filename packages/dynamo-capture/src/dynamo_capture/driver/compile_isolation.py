@@ -3,14 +3,70 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
-from typing import Any
+import gc
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
 
 import torch
 
+from dynamo_capture.foundation.errors import forget_frames
 from fx_interface.python_runtime.gc_pause import collector_paused
-from fx_interface.torch_internals.dispatch_mode import ignoring_modes_aside
-from fx_interface.torch_internals.function_modes import modes_aside
+from fx_interface.torch_internals.dispatch_mode import dispatch_modes_kept, ignoring_modes_aside
+from fx_interface.torch_internals.function_modes import modes_aside, modes_kept
+from fx_interface.torch_internals.modes import SWITCHES
+
+T = TypeVar("T")
+
+
+def isolated(function: Callable[[], T]) -> T:
+    """What ``function`` gives, called with all that set aside. An interrupt may arrive where a manager's ``__exit__``
+    begins, which then does nothing until the manager dies, with the frames that the interrupt's traceback holds. So
+    these go at once, and then what was set aside is looked at once more."""
+    put_back = _surroundings()
+    try:
+        with set_aside():
+            return function()
+    except BaseException as error:
+        if not isinstance(error, Exception):
+            forget_frames(error)
+        raise
+    finally:
+        _surely(put_back)
+
+
+def _surely(step: Callable[[], None]) -> None:
+    """Do a step that may be done twice, to its end, whatever interrupts it."""
+    arrived: BaseException | None = None
+    while True:
+        try:
+            step()
+            break
+        except BaseException as error:
+            if arrived is not None:
+                raise
+            arrived = error
+    if arrived is not None:
+        raise arrived
+
+
+def _surroundings() -> Callable[[], None]:
+    """What puts back, where that differs later, what is so now."""
+    collects, modes, dispatch_modes = gc.isenabled(), modes_kept(), dispatch_modes_kept()
+    switches = [(setter, reader, reader()) for setter, reader in SWITCHES.items()]
+    autograd: Any = torch._C._autograd
+
+    def put_back() -> None:
+        if collects:
+            gc.enable()
+        dispatch_modes()
+        modes()
+        for setter, reader, value in switches:
+            if reader() != value:
+                setter(value)
+        while (hooks := autograd._top_saved_tensors_default_hooks(True)) is not None and hooks[0] is _same:
+            autograd._pop_saved_tensors_default_hooks()
+
+    return put_back
 
 
 @contextlib.contextmanager

@@ -26,14 +26,17 @@ def run_again(
     kwargs: Mapping[str, Any],
     states: tuple[Callable[[], object], ...] = (),
     raising: Callable[[], types.CodeType | None] = lambda: None,
+    *,
+    has_run: bool = False,
 ) -> Any:
     """The frame whose graph raised, as it is; it will raise at its own line, or catch what it raises. Where it must not
-    run again, or was interrupted, it is the code that ``raising`` gives, if any, which raises ``error`` at once.
+    run again (its graph ``has_run``, say), or was interrupted, it is the code that ``raising`` gives, if any, which
+    raises ``error`` at once.
 
     ``args`` move into it: the list is empty afterwards, so that they die where that frame drops them.
     """
     interrupted = not isinstance(error, Exception) or isinstance(error, RecursionError)
-    if interrupted or saved_tensors_are_watched() or has_left_something(error):
+    if has_run or interrupted or saved_tensors_are_watched() or has_left_something(error):
         found = raising()
         if found is None:
             raise error
@@ -53,3 +56,7 @@ def run_again(
         del plain, rest, kwargs  # frames that tracebacks refer to lead to this one
     _log.info("%s: its compiled graph raised %r; it was run in Python", code.co_qualname, error)
     return result
+
+
+leave_blocks = functools.partial(run_again, has_run=True)
+"""What is raised behind a frame's graph is raised where the frame begins, under the handlers that there are."""

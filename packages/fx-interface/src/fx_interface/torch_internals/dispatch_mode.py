@@ -60,6 +60,21 @@ def without_dispatch_modes() -> Iterator[None]:
             _push_mode(mode)
 
 
+def dispatch_modes_kept() -> Callable[[], None]:
+    """What puts the modes back as they are now; it may be called twice."""
+    stack: list[Any] = _get_current_dispatch_mode_stack()
+
+    def put_back() -> None:
+        if list(map(id, _get_current_dispatch_mode_stack())) == list(map(id, stack)):
+            return
+        while torch._C._len_torch_dispatch_stack():
+            _pop_mode()
+        for mode in stack:
+            _push_mode(mode)
+
+    return put_back
+
+
 class _Aside(threading.local):
     def __init__(self) -> None:
         self.ignoring = 0

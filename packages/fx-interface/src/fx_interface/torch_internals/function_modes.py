@@ -84,6 +84,21 @@ def modes_aside() -> Iterator[None]:
         put_modes_back(place)
 
 
+def modes_kept() -> Callable[[], None]:
+    """What puts the modes, those aside too, back as they are now; it may be called twice."""
+    stack, aside = torchs_stack(), _aside.modes
+
+    def put_back() -> None:
+        if [id(mode) for mode in torchs_stack()] != [id(mode) for mode in stack]:
+            while torch._C._len_torch_function_stack():
+                torch._C._pop_torch_function_stack()
+            for mode in stack:
+                torch._C._push_on_torch_function_stack(mode)
+        _aside.modes = aside
+
+    return put_back
+
+
 def without_program(compiled: Callable[..., Any]) -> Callable[..., Any]:
     """A compiled graph that is run while modes are set aside: functions of the program that it calls see none."""
 
