@@ -28,6 +28,15 @@ def test_sizes_that_do_not_divide_are_refused() -> None:
     assert Domain((6,)).align((6, 4)) is None
 
 
+def test_refused_sizes_cut_nothing() -> None:
+    domain = Domain((6, 8), (True, False))
+    assert domain.align((6, 4)) is None
+    assert domain.align_row((3,)) is None
+    assert (domain.dims, domain.outer) == ([6, 8], [True, False])
+    assert domain.align((2, 3, 3)) is None
+    assert (domain.dims, domain.outer) == ([6, 8], [True, False])
+
+
 def test_cutting_keeps_the_split() -> None:
     domain = Domain((6, 4), (True, False))
     domain.align((2, 3, 2, 2))

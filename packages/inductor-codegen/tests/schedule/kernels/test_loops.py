@@ -50,6 +50,14 @@ def test_merged_heads_are_split_instead_of_divided() -> None:
     assert extents(kernel) == ([2, 12, 4], [8])
 
 
+def test_parts_that_are_computed_do_not_cut_the_loop_over_what_joins_them() -> None:
+    graph = ExampleGraph()
+    x = graph.input(torch.randn(6, 64))
+    odd, even = (graph.call(p.slice_, x, [0, first], [6, 64], [1, 2]) for first in (1, 0))
+    joined = graph.call(p.cat, [graph.call(p.neg, odd), even], 1)
+    assert extents(only(graph, graph.call(p.exp, joined))) == ([6], [64])
+
+
 def test_merge_replaces_both_variables() -> None:
     a, b = LoopVar("a", 3), LoopVar("b", 4)
     merged, replaced = merge([a, b], [as_index(a) * 4 + as_index(b)])

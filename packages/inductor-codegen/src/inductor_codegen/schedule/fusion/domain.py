@@ -38,6 +38,14 @@ class Domain:
         return self._align(sizes, [axis for axis, kept in enumerate(self.outer) if kept])
 
     def _align(self, sizes: Sizes, axes: list[int]) -> Runs | None:
+        """As ``align``, over the dimensions ``axes``. Sizes that do not divide leave the domain as it was."""
+        dims, outer = self.dims, self.outer
+        runs = self._cut_to(sizes, axes)
+        if runs is None:
+            self.dims, self.outer = dims, outer
+        return runs
+
+    def _cut_to(self, sizes: Sizes, axes: list[int]) -> Runs | None:
         runs: list[tuple[int, ...]] = []
         position = 0
         for size in sizes:
@@ -62,9 +70,10 @@ class Domain:
 
     def _cut(self, axis: int, size: IntLike) -> None:
         """Dimension ``axis`` becomes two, the second of size dims[axis] / size."""
-        self.dims[axis : axis + 1] = [size, self.dims[axis] // size]
-        if self.outer is not None:
-            self.outer[axis : axis + 1] = [self.outer[axis]] * 2
+        dims, outer = self.dims, self.outer  # not changed in place: ``_align`` may take the cut back
+        self.dims = [*dims[:axis], size, dims[axis] // size, *dims[axis + 1 :]]
+        if outer is not None:
+            self.outer = [*outer[: axis + 1], *outer[axis:]]
 
     def select(self, sizes: Sizes, kept: Sequence[int]) -> tuple[int, ...] | None:
         """The domain dimensions that a member's dimensions ``kept`` are made of."""
