@@ -4,8 +4,8 @@
 
 Each has the signature of the operation that it stands for, and rounds where torch's kernel for a number rounds. They
 are traced into, where a number that is known only when the code runs is among the arguments. ``FORMS`` says by name
-which there are, and for which tensors they give what eager gives. Products of matrices have none: how a library
-rounds them differs between processors.
+which there are, and for which tensors they give what eager gives. Products of matrices have none, as how a library
+rounds them differs between processors: torch reads their numbers out of tensors (``fx_interface.composites.numbers``).
 """
 
 from __future__ import annotations
