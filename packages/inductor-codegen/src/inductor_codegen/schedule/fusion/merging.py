@@ -1,7 +1,7 @@
-"""Groups that are merged on a GPU: side by side they read what they have in common once, and are launched once.
+"""Groups that are merged while they are made: side by side they read what they have in common once.
 
-A group that stores a value and the pointwise groups that read it at the same points become one; so do reductions over
-the same points into the same rows that load one tensor.
+On a GPU a group that stores a value and the pointwise groups that read it at the same points become one, and are
+launched once. Reductions over the same points into the same rows that load one tensor do on a CPU as well.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from inductor_codegen.lower.values import Lowered, Reduction, Value
-from inductor_codegen.schedule.fusion.gpu_groups import Siblings
 from inductor_codegen.schedule.fusion.groups import Group, Position
 from inductor_codegen.schedule.fusion.order import Dependencies
+from inductor_codegen.schedule.fusion.siblings import Siblings
 
 MAX_MEMBERS = 120
 """Values in one kernel: beyond, compilers get slow and registers run out."""
@@ -45,7 +45,12 @@ class Merger:
         """``home`` is the group of a reduction, whose readers are known."""
         for unit in self._siblings.of(reduction):
             other = self.groups.get(unit)
-            if other is not None and other is not home and self._lie_beside(home, other):
+            if (
+                other is not None
+                and other is not home
+                and self._siblings.may_join(home, other)
+                and self._lie_beside(home, other)
+            ):
                 self.merge(home, other)
         self._siblings.add(reduction, home.unit)
 
