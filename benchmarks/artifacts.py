@@ -203,7 +203,7 @@ def run_in_process(what: str, path: str, options: argparse.Namespace) -> dict[st
 
 def line(what: str, figures: dict[str, float]) -> str:
     """One line of the table."""
-    return f"{what:<18} " + ", ".join(f"{name} {value:.0f}" for name, value in figures.items())
+    return f"{what:<18} " + ", ".join(f"{name} {value:.2f}" for name, value in figures.items())
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
