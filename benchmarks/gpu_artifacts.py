@@ -49,15 +49,21 @@ def measure(name: str, training: bool) -> None:
 
 def compiled(graph: GraphModule) -> tuple[int, float, int]:
     """How many kernels were compiled, in which time, and the size of the native object."""
-    made: list[Any] = []
-    compile_kernel = kernel_images.compile_kernel
-    kernel_images.compile_kernel = lambda *arguments: made.append(0) or compile_kernel(*arguments)
+    images: Any = kernel_images
+    compile_kernel, made = images.compile_kernel, 0
+
+    def counting(*arguments: Any) -> Any:
+        nonlocal made
+        made += 1
+        return compile_kernel(*arguments)
+
+    images.compile_kernel = counting
     try:
         begin = time.perf_counter()
         native = compile_for_gpus(on_gpu_alike(graph), (ARCHITECTURE,), CodegenOptions(cache=False))
-        return len(made), time.perf_counter() - begin, len(native.libraries[ARCHITECTURE])
+        return made, time.perf_counter() - begin, len(native.libraries[ARCHITECTURE])
     finally:
-        kernel_images.compile_kernel = compile_kernel
+        images.compile_kernel = compile_kernel
 
 
 if __name__ == "__main__":
