@@ -7,7 +7,8 @@ import pytest
 import torch
 
 import fxstack
-from fxstack.cli import main
+import fxstack_artifact
+from fxstack.cli import artifacts, main
 
 PROGRAM = """
 import torch
@@ -50,6 +51,22 @@ def test_a_program_becomes_a_file_that_can_be_loaded_and_inspected(
     assert "2 constants" in text
     assert main(["inspect", str(made), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["entry_points"].keys() == {"forward"}
+
+
+def test_both_programs_of_a_file_are_shown(
+    program: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert main(["compile", str(program)]) == 0
+    made = program.with_suffix(".fxa")
+    found = fxstack_artifact.inspect(made)
+    there = {"entry_points": {"there": found["entry_points"]["forward"]}, "constants": []}
+    monkeypatch.setattr(artifacts, "inspected", lambda *_, **__: {**found, "on_gpu": there})
+    assert main(["inspect", str(made)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    at = lines.index("the program for GPUs:")
+    assert lines[at - 1] == "2 constants"
+    assert lines[at + 1] == "there: inference"
+    assert lines[-1] == "0 constants"
 
 
 def test_sizes_vary_where_the_file_names_them(program: Path) -> None:

@@ -3,7 +3,7 @@ such a file, and who made it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -102,14 +102,22 @@ def inspect(artifact: Path, signed_by: Sequence[Path], as_json: bool) -> int:
     click.echo(f"format {'.'.join(map(str, found['format']))}, checked by {found['checked_by']}")
     if found["signed_by"] is not None:
         click.echo(f"signed by {found['signed_by']}" + ("" if signed_by else " (not checked: --signed-by)"))
-    for name, entry in found["entry_points"].items():
+    _say_program(found)
+    if "on_gpu" in found:
+        click.echo("the program for GPUs:")
+        _say_program(found["on_gpu"])
+    return 0
+
+
+def _say_program(program: Mapping[str, Any]) -> None:
+    """Its entry points and how many constants it has."""
+    for name, entry in program["entry_points"].items():
         click.echo(f"{name}: {entry['kind']}")
         for key in ("parameters", "inputs", "symbols", "relations", "written", "operators_through_python"):
             if entry[key]:
                 click.echo(f"  {key.replace('_', ' ')}")
                 click.echo("\n".join(f"    {line}" for line in _lines(entry[key])))
-    click.echo(f"{len(found['constants'])} constants")
-    return 0
+    click.echo(f"{len(program['constants'])} constants")
 
 
 @click.command(short_help="Sign an artifact with a private key.")
