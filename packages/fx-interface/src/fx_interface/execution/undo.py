@@ -132,9 +132,12 @@ def _may_be_refused(written: Sequence[torch.Tensor], tensors: Sequence[torch.Ten
     if any(tensor.layout is not torch.strided for tensor in tensors):
         return True
     followed = torch.is_grad_enabled()
+    recorded = followed and any(tensor.requires_grad for tensor in tensors)
     counts = Counter(tensor.untyped_storage()._cdata for tensor in tensors)
     return any(
-        (tensor.requires_grad and (followed or tensor._is_view())) or _overlaps(tensor, counts)
+        (tensor._is_view() and (recorded or tensor.requires_grad))
+        or (tensor.requires_grad and followed)
+        or _overlaps(tensor, counts)
         for tensor in written
     )
 

@@ -89,6 +89,9 @@ def apply(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
         call.outputs = [_alias(tx, value, call) for value in call.outputs]
     finally:
         set_grad(tx, enabled)
+    for made in call.results:
+        if made.refuses_writes:  # as a custom function's, of which torch has other words
+            made.refuses_writes = None
     return _returned(call, call.outputs)
 
 
@@ -360,6 +363,7 @@ def _result(node: Node, value: TensorValue, meta: TensorMeta, call: _Call) -> Va
     made = TensorValue(node, meta)
     if value.memory is not value or _is_in(value, call.given):
         made.show(value.memory)
+        made.refuses_writes = True
     return made
 
 

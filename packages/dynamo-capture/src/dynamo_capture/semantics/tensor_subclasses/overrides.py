@@ -204,6 +204,7 @@ def as_class(tx: Context, owner: TensorValue, cls: type, *, followed: bool = Tru
     if followed:
         made.root = alias.root
         made.root.views.append(made)
+        made.refuses_writes = alias.refuses_writes
     return made
 
 

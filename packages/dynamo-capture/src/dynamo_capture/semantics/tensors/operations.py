@@ -322,7 +322,7 @@ class Operations(Outcomes):
         """What an operation does besides computing its results."""
         tx = self._tx
         writes.check_resized([tensors[index] for index in outcome.resized])
-        writes.check_views_of_leaves([tensors[index] for index in outcome.written])
+        writes.check_refused_views([tensors[index] for index in outcome.written], tensors)
         self._note_leaves(outcome, tensors)
         if outcome.writes or outcome.updates:
             indices = (*outcome.written, *(index for index, _ in outcome.updates))

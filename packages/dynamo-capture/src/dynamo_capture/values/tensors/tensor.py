@@ -65,14 +65,16 @@ class TensorMeta:
 class TensorValue(Value):
     """``root``: the tensor that this one is a differentiable view of (itself, if none); ``memory``: the one
     whose memory it shows, and ``is_shown`` whether another one was made that shows its memory; ``is_replaced``:
-    whether the program has set its data. ``real``: an input's object. ``content``: a tensor equal to it, where
-    that is known while tracing, or the one integer in it; never written to. ``follows_from``: the inputs (whose
-    content at the start is ``initial``) and sizes that the content follows from; ``formula``: how, where there
-    are such sizes."""
+    whether the program has set its data. ``refuses_writes``: whether autograd does not follow writes to
+    it, a view that was made by a function of several views or without gradients; None: torch tells when it runs.
+    ``real``: an input's object.
+    ``content``: a tensor equal to it, where that is known while tracing, or the one integer in it; never written
+    to. ``follows_from``: the inputs (whose content at the start is ``initial``) and sizes that the content follows
+    from; ``formula``: how, where there are such sizes."""
 
     __slots__ = (
         "attrs", "content", "follows_from", "formula", "initial", "is_replaced", "is_shown", "memory", "meta",
-        "node", "real", "root", "source", "views",
+        "node", "real", "refuses_writes", "root", "source", "views",
     )  # fmt: skip
     is_mutable = True
 
@@ -87,6 +89,7 @@ class TensorValue(Value):
         self.memory: TensorValue = self
         self.is_shown = False
         self.is_replaced = False
+        self.refuses_writes: bool | None = False
         self.views: list[TensorValue] = []
         self.attrs: dict[str, Value] | None = None
         self.content: torch.Tensor | SymValue | None = None

@@ -54,6 +54,7 @@ class WrapperValue(TensorValue):
         self.real = real
         self.root = self.memory = self
         self.is_shown = False
+        self.refuses_writes = False
         self.views = []
         self.attrs = None
         self.content = None

@@ -18,11 +18,19 @@ class ArgumentRef:
 
 class NewTensor:
     """In a remembered result: a new tensor; ``view_of`` is the tensor argument that it is a differentiable view of,
-    ``memory_of`` the one whose memory it shows."""
+    ``memory_of`` the one whose memory it shows. ``refuses_writes``:
+    whether autograd does not follow writes to a view, because of how it was made."""
 
-    __slots__ = ("memory_of", "meta", "view_of")
+    __slots__ = ("memory_of", "meta", "refuses_writes", "view_of")
 
-    def __init__(self, meta: TensorMeta, view_of: int | None, memory_of: int | None = None) -> None:
+    def __init__(
+        self,
+        meta: TensorMeta,
+        view_of: int | None,
+        memory_of: int | None = None,
+        refuses_writes: bool = False,
+    ) -> None:
+        self.refuses_writes = refuses_writes
         self.meta = meta
         self.view_of = view_of
         self.memory_of = view_of if memory_of is None else memory_of

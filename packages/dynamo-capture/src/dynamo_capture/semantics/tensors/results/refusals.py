@@ -49,11 +49,15 @@ def _are_shown_otherwise(args: Sequence[Value]) -> bool:
 
 
 def _may_be_views(tx: Context, args: Sequence[Value]) -> bool:
-    """Whether a leaf of before the trace is a view, of which torch says by which and how it was made. That one is none
+    """Whether a leaf is a view, of which torch says by which and how it was made. That one of before the trace is none
     is guarded."""
     with torch._C.DisableTorchFunctionSubclass():
         for value in args:
-            if isinstance(value, TensorValue) and value.real is not None and value.source is not None:
+            if not isinstance(value, TensorValue):
+                continue
+            if value.root is not value:
+                return True
+            if value.real is not None and value.source is not None:
                 if value.real._base is not None:
                     return True
                 tx.guards.equals(TensorAttributeSource(value.source, "_base"), None)

@@ -14,6 +14,10 @@ from dynamo_capture.values.base import Context
 from fx_interface.symbols import Expr
 from fx_interface.tensor_spec import TensorSpec, with_grad
 
+_creation = torch._C._autograd._get_creation_meta
+_FOLLOWED = torch._C._autograd.CreationMeta.DEFAULT
+"""How a view was made whose writes autograd follows: by a function of one result, with gradients on."""
+
 
 class Results:
     """From what an operation returned to values."""
@@ -27,8 +31,9 @@ class Results:
             for index, fake in enumerate(fakes):
                 if result is fake:
                     return ArgumentRef(index)
-            view_of = None
+            view_of, refuses_writes = None, False
             if result._is_view():
+                refuses_writes = _creation(result) != _FOLLOWED
                 base = result._base
                 view_of = next(
                     (i for i, f in enumerate(fakes) if f is base or (f._is_view() and f._base is base)), None
@@ -38,7 +43,7 @@ class Results:
             meta = TensorMeta.of(
                 result.spec, result.requires_grad, result.is_leaf, is_inference=result.is_inference()
             )
-            return NewTensor(meta, view_of, memory_of)
+            return NewTensor(meta, view_of, memory_of, refuses_writes)
         if isinstance(result, torch.Tensor):
             found[0] = True
             spec = TensorSpec(tuple(result.shape), tuple(result.stride()), result.dtype, result.device)
@@ -79,8 +84,10 @@ class Results:
         if type(described) is NewTensor:
             made = TensorValue(node, described.meta)
             if described.view_of is not None:
-                made.root = tensors[described.view_of].root
+                seen = tensors[described.view_of]
+                made.root = seen.root
                 made.root.views.append(made)
+                made.refuses_writes = described.refuses_writes or seen.refuses_writes
             if described.memory_of is not None:
                 made.show(tensors[described.memory_of].memory)
             return made

@@ -12,7 +12,8 @@ from dynamo_capture.values import TensorValue
 
 
 def may_be_refused(written: Sequence[TensorValue], tensors: Sequence[TensorValue]) -> bool:
-    """Whether torch may refuse a write: several elements lie at one place, or another argument lies there."""
+    """Whether torch may refuse a write: several elements lie at one place, another argument lies
+    there, or it is a view of a custom function's that was inlined."""
     return any(
         any(one is not tensor and one.memory is tensor.memory for one in tensors)
         or any(
@@ -20,6 +21,7 @@ def may_be_refused(written: Sequence[TensorValue], tensors: Sequence[TensorValue
             for stride, size in zip(tensor.meta.spec.strides, tensor.meta.spec.sizes, strict=True)
         )
         or (tensor.memory is not tensor and not tensor.meta.spec.is_contiguous)
+        or tensor.refuses_writes is None
         for tensor in written
     )
 
@@ -37,10 +39,16 @@ def renews_history(tensors: Sequence[TensorValue], written: Sequence[object]) ->
     )
 
 
-def check_views_of_leaves(written: Sequence[TensorValue]) -> None:
-    """A graph break where torch refuses every write to a view: it is one of a tensor that was made a leaf here."""
-    if torch.is_grad_enabled() and any(map(_is_view_of_new_leaf, written)):
+def check_refused_views(written: Sequence[TensorValue], tensors: Sequence[TensorValue]) -> None:
+    """A graph break where autograd is to follow a write to a view, and refuses it: the view is one of a tensor that
+    was made a leaf here, of a function that gives several views (``x.unbind()[0].mul_(2)``), or was made without
+    gradients. Torch says so at its line, with its own words, behind all effects of the program until then."""
+    if not torch.is_grad_enabled():
+        return
+    if any(map(_is_view_of_new_leaf, written)):
         raise GraphBreak(UNTRACEABLE, "a view of a leaf, whose gradient is asked for, is written to")
+    if any(one.refuses_writes for one in written) and any(one.meta.requires_grad for one in tensors):
+        raise GraphBreak(UNTRACEABLE, "a view is written to whose writes autograd does not follow")
 
 
 def _is_view_of_new_leaf(tensor: TensorValue) -> bool:
