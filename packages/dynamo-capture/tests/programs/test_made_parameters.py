@@ -1,5 +1,7 @@
 """Parameters that are made inside, and modules whose first call makes theirs."""
 
+import copy
+
 import pytest
 import torch
 from torch import nn
@@ -41,6 +43,36 @@ def test_lazy_modules_are_initialized_by_the_first_call():
         torch.testing.assert_close(other, one)
         torch.testing.assert_close(other_grad, grad)
     assert torch.equal(outcomes[0][2], outcomes[1][2])
+
+
+def test_what_is_seen_of_a_lazy_module_before_its_first_call():
+    """The class and what the module holds, are those from before the call that changes them."""
+
+    def looks(module):
+        seen = type(module).__name__, isinstance(module.weight, nn.UninitializedParameter)
+        held = "_initialize_hook" in module.__dict__
+        return seen, held, isinstance(module, nn.LazyLinear) and module.has_uninitialized_params()
+
+    def f(module, x):
+        before = looks(module)
+        y = module(x * 2)
+        return before, y, looks(module)
+
+    def copied(module, x):
+        module = copy.deepcopy(module)
+        kind = type(module)
+        return kind, module(x), type(module)
+
+    for program in (f, copied):
+        outcomes = []
+        for run in (program, optimize(_forward)(program)):
+            torch.manual_seed(0)
+            module = nn.LazyLinear(4)
+            outcomes.append([run(module, X), run(module, X)])
+        (first, second), (compiled, again) = outcomes
+        assert (compiled[0], compiled[2], again[0], again[2]) == (first[0], first[2], second[0], second[2])
+        assert torch.equal(compiled[1], first[1])
+        assert torch.equal(again[1], second[1])
 
 
 def test_lazy_modules_after_writes_to_buffers_and_objects():

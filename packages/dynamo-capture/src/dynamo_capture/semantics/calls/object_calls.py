@@ -44,12 +44,13 @@ def call_object(tx: Context, owner: ObjectValue, args: list[Value], kwargs: dict
     if owner.real is not None and owner.source is not None and is_allowed_in_graph(owner.real):
         tx.guards.is_object(owner.source, owner.real)
         return call_allowed(tx, Const(owner.real, owner.source), args, kwargs)
+    was_looked_at = owner.type_guarded
     tx.attributes.guard_type(owner)
     call = tx.attributes.in_class(owner.cls, "__call__")
     if call is _MODULE_CALL and owner.real is not None:
         if (instance_dict(owner.real) or {}).get("_modules"):
             note_module_call(tx)
-        lazy_modules.initialize(tx, owner, args, kwargs)
+        lazy_modules.initialize(tx, owner, args, kwargs, was_looked_at)
     if call is _MODULE_CALL and owner.real is not None and has_no_hooks(tx, owner):
         return owner.get_attr(tx, "forward").call(tx, args, kwargs)
     if isinstance(call, types.FunctionType):

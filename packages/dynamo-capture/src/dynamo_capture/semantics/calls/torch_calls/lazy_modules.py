@@ -3,7 +3,8 @@
 Eager initializes such a module when it is called, once. A trace that comes to the call does the same, with arguments of
 which the module may ask all but the content, where nothing before has drawn random numbers. What the program has
 changed before has not happened yet then: torch's own modules look at nothing but themselves and their arguments, a
-module of the program's is initialized so where nothing was changed.
+module of the program's is initialized so where nothing was changed. A program that has looked at the module before
+(at its class, which the call changes, or at what it holds) goes on from what it saw: the graph ends at the call.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ from dynamo_capture.values import DictValue, ListValue, ObjectValue, TensorValue
 from dynamo_capture.values.base import Context
 
 
-def initialize(tx: Context, owner: ObjectValue, args: list[Value], kwargs: dict[str, Value]) -> None:
+def initialize(
+    tx: Context, owner: ObjectValue, args: list[Value], kwargs: dict[str, Value], was_looked_at: bool
+) -> None:
     """Initialize the module, if its first call is due, and begin again; a graph break where that cannot be done now."""
     if not issubclass(owner.cls, LazyModuleMixin) or "_initialize_hook" not in (
         instance_dict(owner.real) or {}
@@ -36,6 +39,8 @@ def initialize(tx: Context, owner: ObjectValue, args: list[Value], kwargs: dict[
         raise GraphBreak(UNUSUAL_TENSOR, f"{owner.describe()} is initialized by a call that follows changes")
     if len(real._forward_pre_hooks) != 1 or modules._global_forward_pre_hooks:
         raise GraphBreak(UNUSUAL_TENSOR, f"{owner.describe()} is initialized by a call, and has other hooks")
+    if was_looked_at:
+        raise GraphBreak(UNUSUAL_TENSOR, f"{owner.describe()} is looked at before a call initializes it")
     given = [_stand_in(tx, value) for value in args]
     named = {name: _stand_in(tx, value) for name, value in kwargs.items()}
     try:
