@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import types
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
@@ -63,7 +64,7 @@ def _surroundings() -> Callable[[], None]:
         for setter, reader, value in switches:
             if reader() != value:
                 setter(value)
-        while (hooks := autograd._top_saved_tensors_default_hooks(True)) is not None and hooks[0] is _same:
+        while (hooks := autograd._top_saved_tensors_default_hooks(True)) is not None and _is_same(hooks):
             autograd._pop_saved_tensors_default_hooks()
 
     return put_back
@@ -100,10 +101,13 @@ def _saved_tensor_hooks_hidden() -> Iterator[None]:
     """Under ``torch.utils.checkpoint``, say, each tensor that autograd saves is counted, and must be again when the
     forward is recomputed: what compiling saves is not the program's."""
     autograd: Any = torch._C._autograd
-    if autograd._top_saved_tensors_default_hooks(False) is None:
+    hooks = autograd._top_saved_tensors_default_hooks(False)
+    if hooks is None:
         yield
         return
-    autograd._push_saved_tensors_default_hooks(_same, _same)
+    passing = types.FunctionType(_same.__code__, globals())
+    passing.__module__ = getattr(hooks[0], "__module__", "")  # whose they are may be asked
+    autograd._push_saved_tensors_default_hooks(passing, passing)
     try:
         yield
     finally:
@@ -112,3 +116,7 @@ def _saved_tensor_hooks_hidden() -> Iterator[None]:
 
 def _same(value: Any) -> Any:
     return value
+
+
+def _is_same(hooks: tuple[Any, Any]) -> bool:
+    return getattr(hooks[0], "__code__", None) is _same.__code__

@@ -65,6 +65,12 @@ def saved_tensors_are_watched() -> bool:
     return _C._autograd._top_saved_tensors_default_hooks(True) is not None
 
 
+def saved_tensors_are_watched_by_program() -> bool:
+    """Whether those hooks are a program's own, and not a checkpoint's, say, which raise nothing that code catches."""
+    hooks = _C._autograd._top_saved_tensors_default_hooks(True)
+    return hooks is not None and str(getattr(hooks[0], "__module__", "")).partition(".")[0] != "torch"
+
+
 def set_deterministic(enabled: bool) -> None:
     """Whether operators have to be deterministic; those that are not warn or raise as before."""
     _C._set_deterministic_algorithms(enabled, warn_only=_C._get_deterministic_algorithms_warn_only())

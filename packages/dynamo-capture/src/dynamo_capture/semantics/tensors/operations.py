@@ -47,6 +47,7 @@ from dynamo_capture.semantics.tensors.methods import METHODS
 from dynamo_capture.semantics.tensors.not_operations import check_function_is_operation, check_is_operation
 from dynamo_capture.semantics.tensors.replaced_data import count_writes
 from dynamo_capture.semantics.tensors.results import writes
+from dynamo_capture.semantics.tensors.results.catching import check_packing
 from dynamo_capture.semantics.tensors.results.outcome import Outcome, new_tensors
 from dynamo_capture.semantics.tensors.results.outcomes import Outcomes, label_of
 from dynamo_capture.semantics.tensors.torchs_members import BY_METHOD_ONLY
@@ -275,6 +276,7 @@ class Operations(Outcomes):
         promoted = defaults.by_promotion(tx, call.args, kwargs, spec, rerun)
         if promoted is not None:
             return promoted
+        check_packing(tx, outcome.may_save)
         lasts = tx.output.lasts
         if is_collective(call.target) and not is_wait(call.target):
             tx.output.speak()
