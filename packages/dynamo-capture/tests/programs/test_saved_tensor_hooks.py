@@ -307,3 +307,31 @@ def test_blocks_are_left_by_what_a_graph_raises_that_cannot_run_again(kind, unkn
     assert logs[0] == logs[1]
     assert "pack" in logs[0]
     assert torch._C._autograd._top_saved_tensors_default_hooks(True) is None
+
+
+@pytest.mark.parametrize("saved_first", [False, True])
+def test_numbers_that_were_taken_for_granted_under_hooks(saved_first):
+    """A graph whose assumption fails runs again only where no hook has been called for it."""
+    packed = []
+
+    def pack(tensor):
+        packed.append(tensor.sum().item())
+        return tensor
+
+    def program(x, y):
+        if saved_first:
+            x = x.sin()
+        if y.sum() > 5:
+            x = x + 1
+        return x.exp()
+
+    compiled = optimize(lambda graph, inputs: graph)(program)
+    for value in (1.0, 1.0, 10.0, 1.0):
+        found = []
+        for function in (program, compiled):
+            packed.clear()
+            x = torch.ones(2, requires_grad=True)
+            with saved_tensors_hooks(pack, lambda tensor: tensor):
+                result = function(x, torch.full((2,), value))
+            found.append((result.tolist(), list(packed)))
+        assert found[0] == found[1]

@@ -36,7 +36,7 @@ from dynamo_capture.frames.left_functions import left_loop
 from dynamo_capture.graph.graph_builder import GraphInput
 from dynamo_capture.hook.frame_hook import RegionFunction
 from dynamo_capture.runtime import made_tensors, replacement_calls
-from dynamo_capture.runtime.second_runs import leave_blocks
+from dynamo_capture.runtime.second_runs import leave_blocks, run_again, run_unseen
 from dynamo_capture.semantics.modes.modes import Block, Switches
 from dynamo_capture.semantics.random_numbers.drawing import Draw
 from dynamo_capture.semantics.random_numbers.python_generator import MODULE_GENERATOR
@@ -226,16 +226,12 @@ class Assembly:
             return
         self._follow(to, inputs, cells)
         frame = self._frame
+        states = STATES if self._tx.draws.log else None
+        runs = run_again if self._tx.output.saving else run_unseen
+        raising = functools.partial(self._tx.resumes.raising, frame.code)
+        given = frame.globals.real, cells, states, self._aside.put_back_before_rerun, raising, runs
         protected = (
-            rerun_on_error.second_run(
-                emitter,
-                frame.code,
-                frame.globals.real,
-                cells,
-                STATES if self._tx.draws.log else None,
-                self._aside.put_back_before_rerun,
-                functools.partial(self._tx.resumes.raising, frame.code),
-            )
+            rerun_on_error.second_run(emitter, frame.code, *given)
             if self._tx.output.fails_whole
             else contextlib.nullcontext()
         )

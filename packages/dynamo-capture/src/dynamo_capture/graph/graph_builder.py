@@ -69,7 +69,7 @@ class GraphOutput:
     ``speaks``: another process takes part in an operation, which can be neither undone nor repeated;
     ``indexes_by_tensors``: a tensor without dimensions is no number where it is an index, ``indexed``: tensors
     that are elements of others in some dimensions; ``is_watched``: asks whether the program has hooks on what
-    autograd saves, which are called for an operation whether its result is used or not;
+    autograd saves, which are called for an operation whether its result is used or not, ``saving`` are those;
     ``makes_leaf``: the program asks for gradients of a tensor that it made; ``born``: where the symbols that
     come from data are read, a tensor and its dimension; ``env``: what is known of sizes."""
 
@@ -101,7 +101,7 @@ class GraphOutput:
         self._first_call: Node | None = None
         self._floats: dict[Source, Node] = {}
         self._pure: set[Node] = set()
-        self._saving: set[Node] = set()
+        self.saving: set[Node] = set()
         self._names: set[str] = set()
         self.bodies: dict[str, Any] = {}
         self.regions_named: Counter[tuple[str, ...]] = Counter()
@@ -131,7 +131,7 @@ class GraphOutput:
 
     def assume(self, what: str) -> None:
         """The graph fails where something else than ``what`` holds: then the frame must be able to run again."""
-        if self.lasts:
+        if self.lasts or (self.saving and self.is_watched()):
             raise GraphBreak(DATA_NUMBER, f"{what} decides, after the graph has changed something for good")
         self.assumes = self.may_fail = True
 
@@ -255,10 +255,8 @@ class GraphOutput:
             made = materialize(self.graph, value, self.symbol_nodes)
             if isinstance(made, Node) and made.op != "placeholder" and self._before_first_call(made):
                 first = made
-                while first.prev.op not in (
-                    "placeholder",
-                    "root",
-                ):  # what it is computed from was placed before it
+                # What it is computed from was placed before it.
+                while first.prev.op not in ("placeholder", "root"):
                     first = first.prev
                 self._first_call = first
             return made
@@ -307,7 +305,9 @@ class GraphOutput:
         if pure:
             self._pure.add(node)
         if saves:
-            self._saving.add(node)
+            if self.assumes and self.is_watched():
+                raise GraphBreak(DATA_NUMBER, "hooks on saved tensors are called after a number has decided")
+            self.saving.add(node)
         self.calls += 1
         return node
 
@@ -351,7 +351,7 @@ class GraphOutput:
         """Erase what nothing uses and what has no effect: size arithmetic and pure operations."""
         for node in reversed(list(self.graph.nodes)):
             if not node.users and (node in self._pure or _is_size(node)):
-                if node in self._saving and self.is_watched():
+                if node in self.saving and self.is_watched():
                     continue
                 self.graph.erase_node(node)
         needed = self._symbols_in_specs()

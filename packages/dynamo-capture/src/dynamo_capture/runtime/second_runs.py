@@ -28,15 +28,17 @@ def run_again(
     raising: Callable[[], types.CodeType | None] = lambda: None,
     *,
     has_run: bool = False,
+    saves: bool = True,
 ) -> Any:
     """The frame whose graph raised, as it is; it will raise at its own line, or catch what it raises. Where it must not
-    run again (its graph ``has_run``, say), or was interrupted, it is the code that ``raising`` gives, if any, which
-    raises ``error`` at once.
+    run again (its graph ``has_run``, or ``saves`` tensors that hooks have seen), or was interrupted, it is the code
+    that ``raising`` gives, if any, which raises ``error`` at once.
 
     ``args`` move into it: the list is empty afterwards, so that they die where that frame drops them.
     """
     interrupted = not isinstance(error, Exception) or isinstance(error, RecursionError)
-    if has_run or interrupted or saved_tensors_are_watched() or has_left_something(error):
+    is_seen = saves and saved_tensors_are_watched()
+    if has_run or interrupted or is_seen or has_left_something(error):
         found = raising()
         if found is None:
             raise error
@@ -58,5 +60,7 @@ def run_again(
     return result
 
 
+run_unseen = functools.partial(run_again, saves=False)
+"""Autograd saves nothing for the graph, so that no hook has been called."""
 leave_blocks = functools.partial(run_again, has_run=True)
 """What is raised behind a frame's graph is raised where the frame begins, under the handlers that there are."""
