@@ -1,5 +1,7 @@
 """Programs with derivatives of their own: ``torch.autograd.Function`` and the gradients it gives."""
 
+import warnings
+
 import pytest
 import torch
 from torch.autograd import Function
@@ -419,3 +421,39 @@ def test_what_is_saved_and_not_used_must_not_be_overwritten():
     for function in (program, optimize(lambda graph_module, _: graph_module.forward)(program)):
         with pytest.raises(RuntimeError, match="modified by an inplace operation"):
             function(given(), X).sum().backward()
+
+
+def test_nodes_have_the_name_of_the_function():
+    class Undefined(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, gradient):
+            return gradient * float("nan")
+
+    class Kept(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.view(-1)
+
+        @staticmethod
+        @torch.autograd.function.once_differentiable
+        def backward(ctx, gradient):
+            return gradient.view(2, 3)
+
+    def program(x):
+        return Undefined.apply(x), Kept.apply(x)
+
+    for function in (program, optimize(lambda graph, inputs: graph)(program)):
+        undefined, kept = function(torch.ones(2, 3, requires_grad=True))
+        assert "grad_fn=<UndefinedBackward>" in repr(undefined)
+        assert kept.grad_fn.name() == "KeptBackward"
+        with pytest.raises(RuntimeError, match="Output 0 of Kept is a view"):
+            kept.mul_(2)
+        with warnings.catch_warnings(), torch.autograd.set_detect_anomaly(True):
+            warnings.simplefilter("ignore")
+            undefined, _ = function(torch.ones(2, 3, requires_grad=True))
+            with pytest.raises(RuntimeError, match="'UndefinedBackward' returned nan"):
+                undefined.sum().backward()

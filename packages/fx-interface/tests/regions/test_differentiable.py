@@ -108,3 +108,10 @@ def test_what_autograd_does_not_save_is_read_as_often_as_wanted() -> None:
                 y.sum().backward()
         else:
             y.sum().backward()
+
+
+def test_the_node_has_the_name_that_is_given() -> None:
+    x = torch.ones(3, requires_grad=True)
+    (y,) = differentiable(lambda x: (x * 2,), lambda gradient: (gradient * 2,), x, results=1, name="Doubled")
+    assert y.grad_fn is not None
+    assert y.grad_fn.name() == "DoubledBackward"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -54,6 +55,7 @@ def differentiable(
     once: bool = False,
     fails: str = "",
     saved: int | None = None,
+    name: str = "Differentiable",
 ) -> Sequence[Any]:
     """The first ``results`` of ``forward(*args)``, differentiated by ``backward``.
 
@@ -64,12 +66,13 @@ def differentiable(
     arguments that ``forward`` writes to, ``non_differentiable`` the results without gradient. Without ``materialize``
     no zeros are made for results that get no gradient, and a backward that gets none at all is not run. ``once``
     forbids second derivatives. ``fails``: what torch's RuntimeError says of the gradients that ``backward`` has
-    returned; the sub-graph gives none then.
+    returned; the sub-graph gives none then. ``name``: what torch calls the function where it names its node
+    (``nameBackward``), in anomaly mode and in what it says of results that are written to.
     """
     call = _Call(
         code_of(forward), code_of(backward), results, dirty, non_differentiable, materialize, fails, saved
     )
-    return _apply_once(call, *args) if once else _apply(call, *args)  # type: ignore[no-any-return]
+    return _apply(name, once)(call, *args)  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,9 +124,12 @@ class _DifferentiableOnce(_Differentiable):
         return _gradients(ctx, gradients)
 
 
-# The layer that Function.apply adds serves function transforms only.
-_apply: Any = super(torch.autograd.Function, _Differentiable).apply
-_apply_once: Any = super(torch.autograd.Function, _DifferentiableOnce).apply
+@functools.lru_cache(1024)
+def _apply(name: str, once: bool) -> Any:
+    """How a call is made whose node has that name, which torch takes from the class. The layer that Function.apply adds
+    serves function transforms only."""
+    base = _DifferentiableOnce if once else _Differentiable
+    return super(torch.autograd.Function, type(name, (base,), {})).apply  # type: ignore[misc]
 
 
 class _Derivatives(threading.local):

@@ -342,6 +342,7 @@ def _open(tx: Context, call: _Call, forward: Body, backward: Body, gradients: li
         "materialize": call.ctx.materialize,
         "once": backward.once,
         "saved": call.saved,
+        "name": call.cls.__name__,
     }
     if call.fails:
         options["fails"] = call.fails
