@@ -133,7 +133,7 @@ def test_record_function(whole):
     whole(f, (given(),))
 
 
-def test_profilers_break_with_a_reason(same):
+def test_profilers_are_left_to_python_with_a_reason(same):
     def f(x):
         with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]):
             y = x * 2
@@ -141,8 +141,17 @@ def test_profilers_break_with_a_reason(same):
 
     f(given())  # torch 2.11 warns of profilers, once in a process
     same(f, (given(),))
-    reasons = [str(r.stopped) for _, r in same.capture.report.replacements if r.stopped]
-    assert any("profiler" in reason for reason in reasons)
+    assert any("profiler" in reason for _, reason in same.capture.report.eager)
+
+
+def test_what_starts_a_profiler_runs_operation_by_operation():
+    def f(x):
+        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as seen:
+            with torch.profiler.record_function("part"):
+                _ = x * 2 + 4
+        return [event.name for event in seen.events() if event.name in ("part", "aten::mul", "aten::add")]
+
+    assert optimize(lambda graph, inputs: graph)(f)(given()) == ["part", "aten::mul", "aten::add"]
 
 
 def test_set_grad_enabled_as_function_and_decorator(whole):

@@ -135,7 +135,8 @@ def record_function(tx: Context, args: list[Value], kwargs: dict[str, Value]) ->
 
 @handles(torch.profiler.profile, torch.autograd.profiler.profile)
 def profile(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    raise GraphBreak(OUTSIDE_WORLD, "a profiler is started, which watches operations one by one")
+    what = "a profiler is started, which watches operations one by one"
+    raise GraphBreak(OUTSIDE_WORLD, what, as_written=True)
 
 
 __all__ = ["ContextFunction", "ContextValue", "NullContext", "RecordFunction"]
