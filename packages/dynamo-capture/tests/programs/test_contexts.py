@@ -486,3 +486,22 @@ def test_hooks_on_saved_tensors(same):
         return f
 
     same.made(make, (given(),), (given(),))
+
+
+def test_detected_anomalies_show_the_lines_of_the_program():
+    def f(x):
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            try:
+                with torch.autograd.detect_anomaly():
+                    y = x + 1
+                    z = y**2
+                    y += 1
+                    torch.autograd.grad(z.sum(), x)
+            except RuntimeError:
+                pass
+        return [str(one.message) for one in seen]
+
+    enabled, detected = optimize(lambda graph, inputs: graph)(f)(given().requires_grad_())
+    assert "Anomaly Detection" in enabled
+    assert "z = y**2" in detected

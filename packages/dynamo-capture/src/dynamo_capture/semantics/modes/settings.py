@@ -122,14 +122,18 @@ _deprecated(torch.get_autocast_gpu_dtype, lambda tx: _autocast_dtype(tx, "cuda")
 
 @handles(torch.autograd.set_detect_anomaly)
 def set_detect_anomaly(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    if torch.is_anomaly_enabled() or tx.truth(args[0] if args else kwargs["mode"]):
-        return detect_anomaly(tx, [], {})
+    turned_on = tx.truth(args[0] if args else kwargs["mode"])
+    if torch.is_anomaly_enabled() or turned_on:
+        raise _switching_anomalies(turned_on)
     return NullContext(NONE)
 
 
 @handles(torch.autograd.detect_anomaly)
 def detect_anomaly(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    raise GraphBreak(
-        TORCH_STATE_CHANGED,
-        "the detection of anomalies is switched, which looks at each operation's gradient",
-    )
+    raise _switching_anomalies(True)
+
+
+def _switching_anomalies(on: bool) -> GraphBreak:
+    """What is turned ``on`` tells by which lines of the program an operation came about: they are to run in Python."""
+    what = "the detection of anomalies is switched, which looks at each operation's gradient"
+    return GraphBreak(TORCH_STATE_CHANGED, what, as_written=on)
