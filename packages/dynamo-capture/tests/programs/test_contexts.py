@@ -505,3 +505,14 @@ def test_detected_anomalies_show_the_lines_of_the_program():
     enabled, detected = optimize(lambda graph, inputs: graph)(f)(given().requires_grad_())
     assert "Anomaly Detection" in enabled
     assert "z = y**2" in detected
+
+
+def test_profiles_do_not_count_what_compiling_runs():
+    def f(x):
+        return torch.nn.functional.linear(x, x)
+
+    run = optimize(lambda graph, inputs: graph)(f)
+    for _ in range(2):
+        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as seen:
+            run(given())
+        assert sum(event.name == "aten::linear" for event in seen.events()) == 1

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 import torch
+from torch.autograd import profiler
 
 from dynamo_capture.foundation.errors import forget_frames
 from fx_interface.python_runtime.gc_pause import collector_paused
@@ -55,6 +56,7 @@ def _surroundings() -> Callable[[], None]:
     collects, modes, dispatch_modes = gc.isenabled(), modes_kept(), dispatch_modes_kept()
     switches = [(setter, reader, reader()) for setter, reader in SWITCHES.items()]
     autograd: Any = torch._C._autograd
+    profiled = profiler._is_profiler_enabled
 
     def put_back() -> None:
         if collects:
@@ -66,6 +68,8 @@ def _surroundings() -> Callable[[], None]:
                 setter(value)
         while (hooks := autograd._top_saved_tensors_default_hooks(True)) is not None and _is_same(hooks):
             autograd._pop_saved_tensors_default_hooks()
+        if profiled:
+            autograd._enable_record_function(True)
 
     return put_back
 
@@ -80,6 +84,7 @@ def set_aside() -> Iterator[None]:
         modes_aside(),
         ignoring_modes_aside(),
         _backwards_run_at_once(),
+        _profilers_kept_out(),
     ):
         yield
 
@@ -94,6 +99,19 @@ def _backwards_run_at_once() -> Iterator[None]:
     finally:
         if before is not None:
             setter(before, dynamic)
+
+
+@contextlib.contextmanager
+def _profilers_kept_out() -> Iterator[None]:
+    """A profile of the program counts its own operators, not those by which their results are inferred."""
+    profiled = profiler._is_profiler_enabled
+    if profiled:
+        torch._C._autograd._enable_record_function(False)
+    try:
+        yield
+    finally:
+        if profiled:
+            torch._C._autograd._enable_record_function(True)
 
 
 @contextlib.contextmanager
