@@ -347,3 +347,49 @@ def test_a_frame_that_a_traceback_keeps_holds_what_eagers_holds(program, given):
             told.append(list(LOG))
     assert told[0]
     assert all(one == told[0] for one in told)
+
+
+def deleted_tensor():
+    x, told = torch.ones(2), []
+    reference = weakref.ref(x, lambda _: told.append(1))
+    del x
+    return list(told), reference() is None
+
+
+def replaced_tensor():
+    x, told = torch.ones(2), []
+    reference = weakref.ref(x, lambda _: told.append(1))
+    x = x + 1
+    return list(told), reference() is None, x.tolist()
+
+
+def held_twice():
+    x, told = torch.ones(2), []
+    reference = weakref.ref(x, lambda _: told.append(1))
+    other = x
+    del x
+    seen = list(told)
+    del other
+    return seen, list(told), reference() is None
+
+
+def left_at_return():
+    def called():
+        x, told = torch.ones(2), []
+        return weakref.ref(x, lambda _: told.append(1)), x + 1, told
+
+    reference, result, told = called()
+    return reference() is None, list(told), result.tolist()
+
+
+@pytest.mark.parametrize("program", [deleted_tensor, replaced_tensor, held_twice, left_at_return])
+@pytest.mark.parametrize("is_inlined", [False, True])
+def test_a_tensor_dies_where_the_program_drops_it(program, is_inlined):
+    """So its weak references and their callbacks say, in the compiled function and in one that it calls."""
+
+    def calling():
+        return program()
+
+    compiled = optimize(lambda module, examples: module.forward)(calling if is_inlined else program)
+    expected = program()
+    assert [compiled(), compiled()] == [expected, expected]

@@ -18,18 +18,23 @@ from dynamo_capture.foundation.class_members import has_member, has_weak_referen
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.frames.frame import Frame
 from dynamo_capture.sources.frame_locals import is_frame_local
-from dynamo_capture.values import Lazy, ObjectValue, Value
+from dynamo_capture.values import Lazy, ObjectValue, TensorValue, Value
 from fx_guards import GuardReference
-from fx_interface.source import LocalSource
+from fx_interface.source import LocalSource, Source
 
 
 def check_dropped(frame: Frame, value: Value | None) -> None:
     """End the graph before an instruction that drops an object of the frame's, if something tells when it dies."""
-    if not isinstance(value, (ObjectValue, Lazy)) or value.source is None or not is_frame_local(value.source):
+    if not isinstance(value, (ObjectValue, TensorValue, Lazy)):
+        return
+    if value.source is None or not is_frame_local(value.source):
         return
     real, cls = value.real, value.python_type()
-    if real is None or real is UNBOUND or issubclass(cls, (torch.Tensor, FunctionType)):
+    if real is None or real is UNBOUND or issubclass(cls, FunctionType):
         # guards refer weakly to what stands for no value, caches to functions
+        return
+    if issubclass(cls, torch.Tensor):
+        _check_tensor(frame, real, value.source)
         return
     held = [getattr(other, "source", None) for other in (*frame.stack, *frame.variables.values())]
     if held.count(value.source) > 1:
@@ -47,13 +52,25 @@ def check_dropped(frame: Frame, value: Value | None) -> None:
         )
 
 
+def _check_tensor(frame: Frame, real: torch.Tensor, source: Source) -> None:
+    """The same for a tensor that a plain weak reference knows. Callers hold the arguments of a function, so that only
+    what the frame was left with at a graph break dies here."""
+    if type(source) is LocalSource and not frame.tx.resumes.is_resume_function(frame.tx.frames[0].code):
+        return
+    held = [getattr(other, "source", None) for other in (*frame.stack, *frame.variables.values())]
+    if held.count(source) > 1:
+        return
+    if any(type(one) is weakref.ref for one in weakref.getweakrefs(real)):
+        raise GraphBreak(NOT_RECONSTRUCTIBLE, "a tensor that is weakly referenced is dropped")
+
+
 def check_returned(frame: Frame, result: Value) -> None:
     """The same where a called function returns: what it was left with at a graph break dies then, but for the result.
     The frame that is compiled drops its own when it returns."""
     if len(frame.tx.frames) > 1:
         for value in frame.variables.values():
             if (
-                isinstance(value, (ObjectValue, Lazy))
+                isinstance(value, (ObjectValue, TensorValue, Lazy))
                 and value is not result
                 and type(value.source) is not LocalSource
             ):
