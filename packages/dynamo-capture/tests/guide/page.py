@@ -117,7 +117,8 @@ def said(value: Any) -> str:
     if isinstance(value, CodeType):
         return f"the code of {value.co_name}"
     if isinstance(value, functools.partial):
-        return f"{value.func.__qualname__} of {', '.join(map(said, value.args))}"
+        given = [*map(said, value.args), *(f"{name}={said(item)}" for name, item in value.keywords.items())]
+        return f"{value.func.__qualname__} of {', '.join(given)}"
     if isinstance(value, dict):
         return "the globals of the program"
     if type(value).__name__ == "Fetcher":
