@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from dynamo_capture.foundation.errors import GraphBreak
+
 
 class Named:
     def __init__(self, name):
@@ -40,3 +42,9 @@ class Failed(KeyError):
 )
 def test_it_is_what_python_says(agrees, program):
     agrees(program)
+
+
+@pytest.mark.parametrize("program", [lambda: format(0, len), lambda: format(Named("a"), 3)])
+def test_python_refuses_a_specification_that_is_no_text(agrees, program):
+    with pytest.raises(GraphBreak):
+        agrees(program)

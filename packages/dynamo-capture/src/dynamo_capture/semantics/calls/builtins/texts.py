@@ -96,6 +96,8 @@ def representation(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> 
 @handles(format)
 def formatted(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     value, spec = args[0], tx.constant(args[1]) if len(args) > 1 else ""
+    if not isinstance(spec, str):
+        tx.fold(lambda: format(None, spec))  # raises
     if isinstance(value, ObjectValue):
         custom = tx.attributes.in_class(value.cls, "__format__")
         if isinstance(custom, types.FunctionType):
