@@ -46,6 +46,16 @@ def cache_dir(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         os.environ["FXSTACK_CACHE_DIR"] = before
 
 
+@pytest.fixture
+def full_precision() -> Iterator[None]:
+    """Products of float32 on a GPU are not rounded to TF32; Triton is needed."""
+    pytest.importorskip("triton")
+    before = torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+    yield
+    torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32 = before
+
+
 @pytest.fixture(scope="session")
 def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a wheel of every package and of the example backend."""

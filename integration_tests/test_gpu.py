@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -16,18 +15,10 @@ from benchmarks.models import WORKLOADS
 pytestmark = [
     pytest.mark.gpu,
     pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device"),
+    pytest.mark.usefixtures("full_precision"),
 ]
 TOLERANCE = 1e-4
 NAMES = ["bert", "gpt2", "mlp", "resnet"]
-
-
-@pytest.fixture(autouse=True)
-def _full_precision() -> Iterator[None]:
-    pytest.importorskip("triton")
-    before = torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32
-    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
-    yield
-    torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32 = before
 
 
 def on_gpu(name: str, *, training: bool) -> tuple[nn.Module, dict[str, Any]]:

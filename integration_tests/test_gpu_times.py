@@ -12,7 +12,10 @@ import fxstack
 from fxstack.observing.summary import rate_of
 from inductor_codegen.runtime.watching import watching
 
-pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device"),
+]
 
 
 def _program(x, w):

@@ -6,7 +6,7 @@ import copy
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,17 +22,9 @@ from fxstack_artifact import ArtifactError, ContractError, GradientError
 pytestmark = [
     pytest.mark.gpu,
     pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device"),
+    pytest.mark.usefixtures("full_precision"),
 ]
 TOLERANCE = 1e-4
-
-
-@pytest.fixture(autouse=True)
-def _full_precision() -> Iterator[None]:
-    pytest.importorskip("triton")
-    before = torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32
-    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
-    yield
-    torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32 = before
 
 
 class Classifier(nn.Module):

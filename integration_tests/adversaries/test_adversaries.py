@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 
 RUNS: tuple[tuple[str, int, str], ...] = (
@@ -43,16 +41,9 @@ RUNS: tuple[tuple[str, int, str], ...] = (
 """An adversary, how many of its programs run in CI, and the backends."""
 
 
-KNOWN: dict[tuple[str, str], dict[int, str]] = {}
-"""Programs of seed 1 that still differ, and why: defects to be mended, counted as expected failures."""
-
-
 @pytest.mark.parametrize(("name", "count", "backend"), RUNS)
 @pytest.mark.timeout(1400)
 def test_no_program_differs(wait_for, name, count, backend):
     differing, text = wait_for(name, count, backend)
-    known = KNOWN.get((name, backend), {}) if os.environ.get("ADVERSARY_SEED", "1") == "1" else {}
     print(text.splitlines()[-1] if text else "no output")
-    assert differing <= known.keys(), text
-    if differing:
-        pytest.xfail("; ".join(f"{number}: {known[number]}" for number in sorted(differing)))
+    assert not differing, text

@@ -158,12 +158,6 @@ void gpu_times_collect(void) {
 
 /* ---- holding a stream ---- */
 
-static int64_t now(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return time.tv_sec * INT64_C(1000000000) + time.tv_nsec;
-}
-
 static void let_go(GpuHold *hold) {
     if (atomic_fetch_sub(&hold->users, 1) == 1) free(hold);
 }
@@ -171,8 +165,8 @@ static void let_go(GpuHold *hold) {
 static void keep_waiting(void *data) {
     GpuHold *hold = data;
     const struct timespec pause = {0, PAUSE_NANOSECONDS};
-    const int64_t end = now() + HOLD_NANOSECONDS;
-    while (!atomic_load(&hold->released) && now() < end) nanosleep(&pause, NULL);
+    const int64_t end = step_times_now() + HOLD_NANOSECONDS;
+    while (!atomic_load(&hold->released) && step_times_now() < end) nanosleep(&pause, NULL);
     let_go(hold);
 }
 

@@ -6,6 +6,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Nanoseconds of a clock that only goes forward. */
+int64_t step_times_now(void);
+
 /* Count one run. Without memory it is not counted. Any thread, without the GIL. */
 void step_times_count(bool on_gpu, const char *label, int64_t nanoseconds);
 

@@ -1,7 +1,6 @@
 #include "watching.h"
 
 #include <stdatomic.h>
-#include <time.h>
 
 #include "shim.h"
 #include "step_times.h"
@@ -25,16 +24,10 @@ static _Thread_local Range ranges[DEEPEST];
 /* Of the innermost call, from its first step on. */
 static _Thread_local GpuHold *hold;
 
-static int64_t now(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return time.tv_sec * INT64_C(1000000000) + time.tv_nsec;
-}
-
 static void end_step(void) {
     if (depth == base) return;
     Range *range = &ranges[--depth];
-    int64_t elapsed = now() - range->start;
+    int64_t elapsed = step_times_now() - range->start;
     if (range->guard) shim.record_function_end(range->guard);
     if (range->gpu_step) gpu_times_end(range->gpu_step);
     if (mode & COUNTED) step_times_count(false, range->label, elapsed);
@@ -76,7 +69,7 @@ void watching_step(const char *label) {
     range->guard = NULL;
     range->gpu_step = mode & COUNTED_ON_GPU ? gpu_times_begin(label) : NULL;
     if (mode & PROFILED && shim.record_function_start(label, NULL, NULL, 0, &range->guard)) range->guard = NULL;
-    range->start = now();
+    range->start = step_times_now();
 }
 
 PyObject *watching_watch(PyObject *Py_UNUSED(module), PyObject *begins) {
