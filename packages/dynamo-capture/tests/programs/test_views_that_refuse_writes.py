@@ -150,3 +150,37 @@ def test_a_view_that_an_inlined_custom_function_gives():
         observe(g, X.clone().requires_grad_(), [], lines_of=__file__) for g in (f, optimize(as_it_is)(f))
     ]
     assert not differences(*outcomes)
+
+
+class Marked(torch.Tensor):
+    pass
+
+
+def stretched(x):
+    views = x.expand(2, *x.shape), x[0]
+    x.add_(1)
+    x.requires_grad = True
+    return views
+
+
+def in_parts(x):
+    parts = x.split(1)
+    x.add_(1)
+    x.requires_grad_()
+    return parts
+
+
+@pytest.mark.parametrize("program", [stretched, in_parts])
+def test_views_of_an_instance_of_a_subclass_know_when_their_base_was_written_to(program):
+    def told(view):
+        try:
+            return view.is_leaf, type(view.grad_fn).__name__, view.mul_(2)
+        except RuntimeError as error:
+            return str(error)
+
+    def given():
+        return torch.Tensor._make_subclass(Marked, torch.ones(2, 2))
+
+    views = optimize(as_it_is)(program)(given())
+    assert [told(view) for view in views] == [told(view) for view in program(given())]
+    assert {type(view) for view in views} == {Marked}

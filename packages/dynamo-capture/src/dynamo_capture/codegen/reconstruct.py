@@ -22,7 +22,6 @@ from dynamo_capture.values import (
     ObjectValue,
     OpenText,
     SourcedConst,
-    TensorMeta,
     TensorValue,
     TupleValue,
     Value,
@@ -190,19 +189,26 @@ class Reconstruction:
         if value.source is not None:
             self.push_source(value.source)
             return
+        node = self.tx.output.handed_out(value.node)
         if value.meta.cls not in PLAIN_CLASSES:
-            plain = TensorValue(value.node, TensorMeta.of(value.meta.spec, False, True))
-            made = made_tensors.own_class if value.root is value else made_tensors.as_class
-            self.call(made, lambda: self.push_all([plain, Const(value.meta.cls)]), 2)
+            cls = Const(value.meta.cls)
+            if value.root is value:
+                self.call(made_tensors.own_class, lambda: self._push_with(node, cls), 2)
+            else:
+                self.call(made_tensors.as_class, lambda: self._push_place_with(node, cls), 3)
             self._remember(value)
             return
-        node = self.tx.output.handed_out(value.node)
         if value.meta.cls is Parameter:
             trained = Const(value.meta.requires_grad)
             self.call(made_tensors.new_parameter, lambda: self._push_with(node, trained), 2)
             self._remember(value)
             return
         self.push_result(node)
+
+    def _push_place_with(self, node: Node, value: Value) -> None:
+        self.emitter.load_fast(GRAPH)
+        self.emitter.load_const(self._nodes[node])
+        self.push(value)
 
     def _push_with(self, node: Node, value: Value) -> None:
         self.push_result(node)

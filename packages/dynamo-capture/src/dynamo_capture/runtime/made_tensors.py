@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+import sys
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -11,11 +13,29 @@ from dynamo_capture.foundation.libraries.distributed_tensors import is_distribut
 from dynamo_capture.runtime.replacement_calls import set_attribute
 
 
-def as_class(value: torch.Tensor, cls: type) -> torch.Tensor:
-    """The tensor as an instance of a subclass, past what the class makes of operations. It has the tensor's history,
-    whether gradients are on where the graph ends or not."""
-    with torch.enable_grad(), torch._C.DisableTorchFunction():
-        return torch.Tensor.as_subclass(value, cls)
+def as_class(results: Sequence[torch.Tensor], index: int, cls: type) -> torch.Tensor:
+    """A result of the graph as an instance of a subclass, past what the class makes of operations. It has the tensor's
+    history, whether gradients are on where the graph ends or not.
+
+    It is the graph's own view where it is one: that has noted when its memory was written to, which a second one would
+    not know. A tensor that others hold (a backend may give back its input) keeps its class."""
+    is_held = _holders(results, index) != _ONE_HOLDER
+    value = results[index]
+    with torch._C.DisableTorchFunction():
+        if type(value) is torch.Tensor and not is_held and value._is_view():
+            with contextlib.suppress(TypeError):  # the class has slots of its own
+                value.__class__ = cls
+                return value
+        with torch.enable_grad():
+            return torch.Tensor.as_subclass(value, cls)
+
+
+def _holders(results: Sequence[torch.Tensor], index: int) -> int:
+    """How many references there are to a result."""
+    return sys.getrefcount(results[index])
+
+
+_ONE_HOLDER = _holders((torch.empty(0),), 0)
 
 
 def own_class(value: torch.Tensor, cls: type) -> torch.Tensor:
