@@ -24,6 +24,10 @@ FAILING: dict[str, Callable[[torch.Tensor], Any]] = {
     "cross_entropy": lambda x: F.cross_entropy(x, torch.tensor([3, -4])),
     "index_add": lambda x: x.index_add(0, torch.tensor([4]), x[:1]),
     "scatter": lambda x: x.scatter(0, torch.tensor([[9, 9]]), 1.0),
+    "scatter_add to few places": lambda x: torch.zeros(2, 9).scatter_add(
+        1, torch.tensor([[9], [0]]), x[:, :1]
+    ),
+    "gather of few numbers": lambda x: x.repeat(1, 40).exp().gather(1, torch.tensor([[80], [0]])),
     "take": lambda x: torch.take(x, torch.tensor([99])),
     "one_hot": lambda x: F.one_hot(torch.tensor([5]), 3) + x.sum(),
     "one_hot_negative": lambda x: F.one_hot(torch.tensor([-1]), 3) + x.sum(),

@@ -17,4 +17,8 @@ def test_reasons() -> None:
 def test_what_is_decomposed_is_hardly_ever_a_library_call() -> None:
     """Only operators of which the decomposition covers some arguments, and the rest is an algorithm."""
     both = {str(op) for op in DECOMPOSITIONS if library_reason(str(op)) is not None}
-    assert both == {"aten._conj_physical.default", "aten.max_pool2d_with_indices.default"}
+    assert both == {
+        "aten._conj_physical.default",
+        "aten.max_pool2d_with_indices.default",
+        *("aten.scatter_add.default", "aten.scatter.src", "aten.scatter.value"),
+    }

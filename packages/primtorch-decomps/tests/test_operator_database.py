@@ -31,6 +31,9 @@ PARTIAL = {
     torch.ops.aten.multi_margin_loss.default,
     torch.ops.aten.take.default,
     torch.ops.aten.native_batch_norm.default,
+    torch.ops.aten.scatter.src,  # few places of each row
+    torch.ops.aten.scatter.value,
+    torch.ops.aten.scatter_add.default,
 }
 """Operators that are decomposed for some arguments only."""
 

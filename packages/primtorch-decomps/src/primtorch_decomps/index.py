@@ -56,6 +56,7 @@ DECOMPOSED = {
         "full.default full_like.default new_full.default new_ones.default new_zeros.default ones.default "
         "ones_like.default scalar_tensor.default zeros.default zeros_like.default "
     ),
+    "primtorch_decomps.decomps.data_movement.few_places": "scatter.src scatter.value scatter_add.default",
     "primtorch_decomps.decomps.data_movement.indexing": (
         "gather.default index.Tensor index_select.default select_backward.default select_scatter.default "
         "slice_backward.default slice_scatter.default "

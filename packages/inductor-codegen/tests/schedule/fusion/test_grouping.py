@@ -162,3 +162,23 @@ def test_one_number_at_every_point_is_not_stored() -> None:
     total = graph.call(p.sum, graph.call(p.exp, graph.call(p.mul, x, share)), [0])
     program = run(graph, graph.call(p.mul, x, share), total)
     assert stored_sizes(program) == [(40, 50), (50,)]
+
+
+def test_what_few_places_are_looked_up_of_is_computed_there() -> None:
+    """One element a row of a softmax's logarithm: nothing of the size of the rows is stored."""
+    graph = ExampleGraph()
+    x, labels = graph.input(torch.randn(8, 64)), graph.input(torch.randint(0, 64, (8, 1)), "labels")
+    moved = graph.call(p.sub, x, rows(graph, graph.call(p.amax, x, [1]), [8, 64], [0]))
+    total = graph.call(p.log, graph.call(p.sum, graph.call(p.exp, moved), [1]))
+    result = graph.call(p.sub, moved, rows(graph, total, [8, 64], [0]))
+    program = run(graph, graph.call(p.gather, result, 1, labels))
+    assert set(stored_sizes(program)) == {(8,), (8, 1)}
+
+
+def test_what_is_looked_up_often_or_needed_anyway_is_stored() -> None:
+    for count, kept in ((16, False), (1, True)):
+        graph = ExampleGraph()
+        x, labels = graph.input(torch.randn(8, 64)), graph.input(torch.randint(0, 64, (8, count)), "labels")
+        grown = graph.call(p.exp, graph.call(p.exp, x))
+        program = run(graph, graph.call(p.gather, grown, 1, labels), *([grown] if kept else []))
+        assert stored_sizes(program) == [(8, count), (8, 64)]

@@ -19,6 +19,10 @@ from inductor_codegen.lower.values import (
 )
 from inductor_codegen.lower.views import Broadcast, Permute, Reshape, Sizes, is_one
 
+FEW = 16
+"""Elements of a tensor to each that is looked up, from which on a value is computed where it is looked up: there is a
+vector of others for it, and the memory of the whole."""
+
 
 class Match(Enum):
     """How a consumer's points meet a producer's elements."""
@@ -34,12 +38,13 @@ class Match(Enum):
 @dataclass(frozen=True, slots=True)
 class Edge:
     """``kept`` are the consumer's dimensions along which the element changes; ``repeats``: elements are read
-    more than once.
+    more than once; ``few``: far fewer elements are read than there are.
     """
 
     match: Match
     kept: tuple[int, ...] = ()
     repeats: bool = False
+    few: bool = False
 
 
 class Edges:
@@ -70,10 +75,11 @@ class Edges:
             case Cat() | Pad():
                 return Edge(Match.OTHER, (), _repeats(operand))
             case Gather(table, _, index_dims):
-                if operand is not table:
-                    inner = classify(operand, operand.sizes)
-                    if inner.match is Match.SAME:
-                        return _kept_edge(index_dims, value.sizes)
+                if operand is table:
+                    return Edge(Match.OTHER, (), True, _are_few(value.sizes, operand.sizes))
+                inner = classify(operand, operand.sizes)
+                if inner.match is Match.SAME:
+                    return _kept_edge(index_dims, value.sizes)
                 return Edge(Match.OTHER, (), True)
         return Edge(Match.OTHER, (), True)
 
@@ -84,6 +90,19 @@ class Edges:
         if found is None:
             found = self._plain[sizes] = classify(operand, sizes)
         return found
+
+
+def _are_few(points: Sizes, elements: Sizes) -> bool:
+    """Whether ``FEW`` times as many elements as points are there, whatever the sizes that both have."""
+    rest = list(elements)
+    alone: list[IntLike] = []
+    for size in points:
+        if size in rest:
+            rest.remove(size)
+        else:
+            alone.append(size)
+    read, there = product(alone), product(rest)
+    return isinstance(read, int) and isinstance(there, int) and read * FEW <= there
 
 
 def _repeats(operand: Operand) -> bool:

@@ -52,6 +52,7 @@ class _Grouper:
         self.uses = [_Uses() for _ in lowered.values]
         self.groups: dict[int, Group] = {}
         self.homes: list[list[Group]] = [[] for _ in lowered.values]
+        self.few: set[tuple[int, int]] = set()  # value and unit, where it is computed at few of its points
         self.dependencies = Dependencies(exact=any(v.device.type == "cuda" for v in lowered.values))
         self.call_units = {id(call): unit for unit, call in enumerate(lowered.calls)}
         self.next_unit = len(lowered.calls)
@@ -206,12 +207,17 @@ class _Grouper:
     ) -> None:
         cheap = self.costs[value.number].cheap
         trivial = isinstance(value.formula, Fill | Iota)
-        if trivial or (not uses.forced and (cheap or len(positions) == 1)):
+        few = set() if uses.forced else self._read_at_few_points(value, positions)
+        if trivial or (not uses.forced and (cheap or len(positions) <= 1 + len(few))):
             outside = [
                 unit
                 for unit, (known, repeats) in positions.items()
-                if not trivial and not self._absorbs(value, self.groups[unit], known, repeats, cheap)
+                if not (trivial or unit in few)
+                and not self._absorbs(value, self.groups[unit], known, repeats, cheap)
             ]
+            if outside and not cheap:
+                outside += few  # it is in memory then
+            self.few.update((value.number, unit) for unit in few)
             for unit, (known, _) in positions.items():
                 if unit not in outside:
                     self._join(value, self.groups[unit], known)
@@ -219,6 +225,21 @@ class _Grouper:
                 return
             positions = {unit: positions[unit] for unit in outside}
         self._place_stored(value, uses, positions)
+
+    def _read_at_few_points(self, value: Value, positions: dict[int, tuple[set[Position], bool]]) -> set[int]:
+        """The groups on a CPU that look up far fewer elements of ``value`` than it has."""
+        return {
+            unit
+            for unit, (known, _) in positions.items()
+            if known == {Position.OTHER}
+            and value.device.type == "cpu"
+            and len(self.groups[unit].members) < MAX_MEMBERS
+            and all(
+                edge.few or (reader, unit) in self.few
+                for reader, edge in self.uses[value.number].reads
+                if self.groups[unit] in self.homes[reader]
+            )
+        }
 
     def _absorbs(self, value: Value, group: Group, known: set[Position], repeats: bool, cheap: bool) -> bool:
         """Whether the group computes the value itself without storing it."""
