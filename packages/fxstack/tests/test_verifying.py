@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import runpy
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -201,3 +203,74 @@ def test_the_function_and_its_arguments_in_one_call() -> None:
     assert str(fxstack.verify(torch.sin, torch.ones(3), backend="eager")) == "as good as eager, in 1 graph"
     with pytest.raises(TypeError, match="None is no function"):
         fxstack.verify(None)  # type: ignore[call-overload]
+
+
+class Trainer:
+    """A training step as programs have it: gradients, momentum, a learning rate that falls."""
+
+    def __init__(self) -> None:
+        torch.manual_seed(0)
+        self.model = nn.Sequential(nn.BatchNorm1d(4), nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 2))
+        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1, momentum=0.9)
+        self.schedule = torch.optim.lr_scheduler.ExponentialLR(self.optimizer, 0.5)
+
+    def step(self, x: Tensor, labels: Tensor) -> Tensor:
+        self.optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(self.model(x), labels)
+        loss.backward()  # type: ignore[no-untyped-call]
+        self.optimizer.step()
+        self.schedule.step()
+        return loss
+
+    def state(self) -> list[Any]:
+        momenta = [entry["momentum_buffer"].tolist() for entry in self.optimizer.state.values()]
+        tensors = [tensor.tolist() for tensor in self.model.state_dict().values()]
+        grads = [None if p.grad is None else p.grad.tolist() for p in self.model.parameters()]
+        return [momenta, tensors, grads, self.schedule.state_dict(), self.optimizer.param_groups[0]["lr"]]
+
+
+@pytest.mark.parametrize("steps", [0, 2])
+def test_a_whole_training_step(steps: int) -> None:
+    trainer = Trainer()
+    x, labels = torch.randn(5, 4), torch.tensor([0, 1, 1, 0, 1])
+    for _ in range(steps):
+        trainer.step(x, labels)
+    before = trainer.state()
+    found = fxstack.verify(trainer.step, backend="aot_eager")(x, labels)
+    assert found.ok, found
+    assert trainer.state() == before
+
+
+def test_from_a_failing_training_step_to_a_script_that_shows_the_operator(
+    broken: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    trainer, script = Trainer(), tmp_path / "repro.py"
+    x, labels = torch.randn(5, 4), torch.tensor([0, 1, 1, 0, 1])
+    found = fxstack.verify(trainer.step, backend=broken.tanh_backend, repro=script)(x, labels)
+    differ = {difference.what for difference in found.differences}
+    assert {
+        "content of self.model.1.weight after the call",
+        ".grad of self.model.1.weight after the call",
+    } <= differ
+    assert found.operator is not None
+    assert found.operator.endswith("tanh")
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_path(str(script), run_name="__main__")
+    assert ended.value.code == 1
+    assert re.search("first operator that differs: .*tanh", capsys.readouterr().out)
+
+
+def test_a_write_that_is_lost_is_found() -> None:
+    def forgetful(graph_module: GraphModule, example_inputs: Sequence[Any]) -> Callable[..., Any]:
+        run = graph_module.forward
+        return lambda *inputs: run(*(x.clone() if isinstance(x, Tensor) else x for x in inputs))
+
+    counter = torch.zeros(3)
+
+    def function(x: Tensor) -> Tensor:
+        counter.add_(x)
+        return x * 2
+
+    found = fxstack.verify(function, backend=forgetful)(torch.ones(3))
+    assert [difference.what for difference in found.differences] == ["content of counter after the call"]
+    assert counter.tolist() == [0.0, 0.0, 0.0]

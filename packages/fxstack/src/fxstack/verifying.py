@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
 from pathlib import Path
 from typing import Any, overload
 
-from torch import Tensor, nn
 from torch.fx import GraphModule
-from torch.utils import _pytree as pytree
 
 import dynamo_capture
 from fx_interface import Backend, CompiledGraph
@@ -22,7 +19,8 @@ from fxstack.verification.bisect import Case, find_culprit
 from fxstack.verification.report import Verification
 from fxstack.verification.repro import repro_script
 from fxstack.verification.shorten import shortened
-from fxstack.verification.trial import compare_trials, restored, snapshot
+from fxstack.verification.state import restored, state_of
+from fxstack.verification.trial import Trial, compare_trials, snapshot
 from primtorch_decomps import LIBRARY
 
 _SEED = 20
@@ -88,12 +86,14 @@ def verify(
 ) -> Callable[..., Verification] | Verification:
     """A callable that runs ``function`` three times on its arguments (eager, in float64, compiled) and compares.
 
-    Results and the gradients of arguments, parameters and tensors that the function's closure holds may be as far from
-    float64 as eager's by a small factor (``compare.MARGIN``). On a difference, the first operator that differs is
-    looked for by compiling shorter and shorter graphs, and a script that shows it, with as few operators as were found
-    to fail, is written to ``repro``, if given.
+    Results, the gradients of arguments, parameters and tensors that the function's closure holds, and what the call
+    wrote to these and to their ``.grad`` may be as far from float64 as eager's by a small factor (``compare.MARGIN``).
+    ``function`` may be a whole training step, with its backward and its optimizer. On a difference, the first operator
+    that differs is looked for by compiling shorter and shorter graphs, and a script that shows it, with as few
+    operators as were found to fail, is written to ``repro``, if given.
 
-    The arguments, the module's parameters and buffers, and the random state are afterwards what they were.
+    The arguments, the module's parameters and buffers, gradients, the state of optimizers, schedulers and scalers that
+    the function names or its object holds, and the random state are afterwards what they were.
     ``verify(model, x)`` is ``verify(model)(x)``, for arguments that have no name of the above. TypeError for what
     cannot be called.
     """
@@ -103,13 +103,12 @@ def verify(
     def run(*args: Any, **kwargs: Any) -> Verification:
         watched = _Watched(compiler)
         compiled = dynamo_capture.optimize(watched, dynamic=dynamic, operators=LIBRARY)(plain)
-        tensors = dict(_tensors(plain, args, kwargs))
-        leaves = [(name, t) for name, t in tensors.items() if t.requires_grad and t.is_leaf]
-        with restored(list(tensors.values())) as restore:
+        state = state_of(plain, args, kwargs)
+        with restored(state) as restore:
 
-            def set_up(call: Callable[..., Any]) -> tuple[Callable[[], Any], list[tuple[str, Tensor]]]:
+            def set_up(call: Callable[..., Any]) -> Trial:
                 restore()
-                return lambda: call(*args, **kwargs), leaves
+                return Trial(lambda: call(*args, **kwargs), state.leaves, [*state.tensors.items()])
 
             found, referee = compare_trials(lambda: set_up(plain), lambda: set_up(compiled), _SEED)
             made = Verification(
@@ -146,33 +145,3 @@ def _blamed(
             found.unreferred,
         )
     return found
-
-
-def _tensors(function: Any, args: Any, kwargs: Any) -> Iterator[tuple[str, Tensor]]:
-    """The tensors that a call may read or write, by name: arguments, and what modules and closures hold; each once."""
-    seen: set[int] = set()
-    for name, value in _reachable(function, args, kwargs):
-        if isinstance(value, nn.Module):
-            named = [*value.named_parameters(), *value.named_buffers()]
-            pairs = [(f"{name}.{key}".lstrip("."), tensor) for key, tensor in named]
-        else:
-            pairs = [(name, value)] if isinstance(value, Tensor) else []
-        for key, tensor in pairs:
-            if id(tensor) not in seen:
-                seen.add(id(tensor))
-                yield key, tensor
-
-
-def _reachable(function: Any, args: Any, kwargs: Any) -> Iterator[tuple[str, Any]]:
-    flat, _ = pytree.tree_flatten_with_path((args, kwargs))
-    for path, leaf in flat:
-        yield "argument " + "".join(str(step) for step in path[1:]), leaf
-    if isinstance(function, nn.Module):
-        yield "", function
-        return
-    yield "self", getattr(function, "__self__", None)
-    held = inspect.unwrap(function)
-    if inspect.isfunction(held):
-        variables = inspect.getclosurevars(held)
-        for name, value in {**variables.nonlocals, **variables.globals}.items():
-            yield from ((name, item) for item in pytree.tree_leaves(value))

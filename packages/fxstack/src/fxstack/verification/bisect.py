@@ -20,7 +20,7 @@ from fx_interface.graph import placeholders, stack_of_node
 from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.signature import SIGNATURE_KEY, OutputDecl, OutputKind, Signature
 from fxstack.verification.compare import Difference
-from fxstack.verification.trial import compare_trials, snapshot
+from fxstack.verification.trial import Trial, compare_trials, snapshot
 
 Compile = Callable[[GraphModule, Sequence[Any]], CompiledGraph]
 
@@ -40,7 +40,7 @@ class Case:
         found, _ = compare_trials(lambda: self._call(_eager(self.graph)), lambda: self._call(run), self.seed)
         return found
 
-    def _call(self, run: Callable[..., Any]) -> tuple[Callable[[], Any], list[tuple[str, Tensor]]]:
+    def _call(self, run: Callable[..., Any]) -> Trial:
         inputs = snapshot(self.inputs)
         names = [node.name for node in placeholders(self.graph.graph)]
         leaves = [
@@ -50,7 +50,8 @@ class Case:
         ]
         # A leaf that is written to in place stands for a value that was computed: pass such a value.
         given = [x.view_as(x) if isinstance(x, Tensor) and x.requires_grad else x for x in inputs]
-        return lambda: list(run(*given)), leaves
+        written = [(name, x) for name, x in zip(names, inputs, strict=True) if isinstance(x, Tensor)]
+        return Trial(lambda: list(run(*given)), leaves, written)
 
 
 @dataclass(frozen=True, slots=True)
