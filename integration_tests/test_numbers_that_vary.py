@@ -252,6 +252,15 @@ READ_OUT_OF_TENSORS: list[Callable[[Tensor, float], Tensor]] = [
     lambda x, a: torch.baddbmm(x[None], x[None], ONES[None], beta=0, alpha=a),
     lambda x, a: torch.addbmm(x, x[None], ONES[None], beta=a),
     lambda x, a: torch.addr(x, x[:, 0], x[0], alpha=a),
+    lambda x, a: x.abs() ** a + torch.pow(2 + x.abs(), -a) + (1 + x.abs()).pow_(a),
+    lambda x, a: (torch.arange(4) ** a) * x,
+    lambda x, a: torch.index_add(x, 0, torch.tensor([0, 2]), x[:2], alpha=a).index_add_(
+        1, torch.tensor([3]), x[:, :1], alpha=-a
+    ),
+    lambda x, a: torch.norm(x, a) + x.norm(a, 1, keepdim=True) + torch.linalg.vector_norm(x, a, 0),
+    lambda x, a: F.normalize(x, a, 0) * F.normalize(x, dim=1, eps=a),
+    lambda x, a: torch.dist(x, x * 2, a) * torch.renorm(x, a, 0, 1.5) + torch.renorm(x, 3, 1, a),
+    lambda x, a: torch.histc(x.detach(), 5, -a, max=2 * a) * x[:1, :1],
 ]
 
 
@@ -282,7 +291,11 @@ def test_numbers_that_torch_reads_out_of_tensors(number: int, backend: str) -> N
 
 @pytest.mark.parametrize("backend", ["eager", "aot_eager"])
 def test_numbers_that_torch_refuses_to_read(backend: str) -> None:
-    programs: list[Callable[[Tensor, float], Tensor]] = [F.softshrink, F.celu, F.elu]
+    programs: list[Callable[[Tensor, float], Tensor]] = [
+        *(F.softshrink, F.celu, F.elu, torch.pow, torch.norm),
+        lambda x, a: torch.renorm(x[None], 2.0, 0, a),
+        lambda x, a: torch.histc(x, 4, 0.25, a),
+    ]
     for program in programs:
         fast = fxstack.compile(lambda x, a, program=program: program(x, a) + 1, backend=backend)
         for a in (0.5, 0.7, -1.0, 0.0, 1e300, 0.9, math.nan, math.inf, 0.3):

@@ -2,13 +2,15 @@
 
     torch.addmm(x, a, b, alpha=t)    ->    torch.mm(a, b) * t + x
 
-Run on plain tensors each is torch's function, which reads the number, and so has the bits that it has for a number. A
-tracer has none to read: what it runs is a formula in which the number stays a tensor. Tensors are of one dtype, float32
-or float64; that torch takes the number (a ``lambd`` that is not negative) is the caller's to see to.
+Run on plain tensors each is torch's function of the number, which is read, and so has the bits that it has for a
+number. A tracer has none to read: what it runs is a formula in which the number stays a tensor. Tensors are of one
+dtype, float32 or float64 where nothing else is said; that torch takes the number (a ``lambd`` that is not negative),
+and that the formula holds for it (``LIMITS``), is the caller's to see to.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
@@ -30,6 +32,10 @@ def _is_number(number: Number, *tensors: Tensor) -> bool:
 
 def _as(number: Number, like: Tensor) -> Any:
     return number.to(like.dtype) if isinstance(number, Tensor) else number
+
+
+def _read(number: Number) -> Any:
+    return number.item() if isinstance(number, Tensor) else number
 
 
 def elu(input: Tensor, alpha: Number = 1.0) -> Tensor:
@@ -90,10 +96,120 @@ baddbmm = _adding(torch.baddbmm, torch.bmm)
 addbmm = _adding(torch.addbmm, lambda one, other: torch.bmm(one, other).sum(0))
 addr = _adding(torch.addr, torch.outer)
 
+
+def power(input: Tensor, exponent: Number) -> Tensor:
+    """``torch.pow``, of real tensors of any dtype."""
+    if _is_number(exponent, input):
+        return torch.pow(input, _read(exponent))
+    dtype = input.dtype if input.is_floating_point() else torch.get_default_dtype()
+    wide = torch.float32 if dtype in (torch.float16, torch.bfloat16) else dtype
+    return torch.pow(input.to(wide), exponent.to(wide)).to(dtype)
+
+
+power.__name__ = power.__qualname__ = "pow"
+
+
+def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Number = 1) -> Tensor:
+    """``torch.index_add``."""
+    if _is_number(alpha, input, index, source):
+        return torch.index_add(input, dim, index, source, alpha=_read(alpha))
+    return torch.index_add(input, dim, index, source * _as(alpha, source))
+
+
+def _length(input: Tensor, p: Number, dim: Any = None, keepdim: bool = False) -> Tensor:
+    """The norm of order ``p``, which is positive and finite. Zeros have the gradient zero, as in torch's formula, where
+    a power would have an infinite one."""
+    order = _as(p, input)
+    sizes = input.abs()
+    nothing = sizes == 0
+    powers = torch.where(nothing, torch.ones_like(sizes), sizes).pow(order)
+    total = torch.where(nothing, torch.zeros_like(sizes), powers).sum(dim, keepdim)
+    empty = total == 0
+    root = torch.where(empty, torch.ones_like(total), total).pow(1 / order)
+    return torch.where(empty, torch.zeros_like(total), root)
+
+
+def linalg_vector_norm(
+    x: Tensor, ord: Number = 2, dim: Any = None, keepdim: bool = False, *, dtype: torch.dtype | None = None
+) -> Tensor:
+    """``torch.linalg.vector_norm``."""
+    if _is_number(ord, x):
+        made: Tensor = torch.linalg.vector_norm(x, _read(ord), dim, keepdim, dtype=dtype)
+        return made
+    return _length(x if dtype is None else x.to(dtype), ord, dim, keepdim)
+
+
+def norm(
+    input: Tensor,
+    p: Number = "fro",
+    dim: Any = None,
+    keepdim: bool = False,
+    *,
+    dtype: torch.dtype | None = None,
+) -> Tensor:
+    """``torch.norm``, and the method; of all orders but names."""
+    if _is_number(p, input):
+        made: Tensor = torch.functional.norm(input, _read(p), dim, keepdim, dtype=dtype)
+        return made
+    return _length(input if dtype is None else input.to(dtype), p, dim, keepdim)
+
+
+def normalize(input: Tensor, p: Number = 2.0, dim: int = 1, eps: Number = 1e-12) -> Tensor:
+    """``torch.nn.functional.normalize``."""
+    if _is_number(p, input) and _is_number(eps, input):
+        return functional.normalize(input, _read(p), dim, _read(eps))
+    length = linalg_vector_norm(input, p, dim, keepdim=True)
+    return input / torch.clamp_min(length, _as(eps, length)).expand_as(input)
+
+
+def dist(input: Tensor, other: Tensor, p: Number = 2) -> Tensor:
+    """``torch.dist``."""
+    if _is_number(p, input, other):
+        return torch.dist(input, other, _read(p))
+    return _length(input - other, p)
+
+
+def renorm(input: Tensor, p: Number, dim: int, maxnorm: Number) -> Tensor:
+    """``torch.renorm``."""
+    if _is_number(p, input) and _is_number(maxnorm, input):
+        return torch.renorm(input, _read(p), dim, _read(maxnorm))
+    others = [other for other in range(input.dim()) if other != dim % input.dim()]
+    lengths = linalg_vector_norm(input, p, others, keepdim=True)
+    most = _as(maxnorm, lengths)
+    factors = torch.where(lengths > most, most / (lengths + 1e-7), torch.ones_like(lengths))
+    return input * factors
+
+
+def histc(input: Tensor, bins: int = 100, min: Number = 0, max: Number = 0) -> Tensor:
+    """``torch.histc`` of limits that are given, the first below the second, without gradients."""
+    if _is_number(min, input) and _is_number(max, input):
+        return torch.histc(input, bins, _read(min), _read(max))
+    low, high, values = _as(min, input), _as(max, input), input.reshape(-1)
+    inside = (values >= low) & (values <= high)
+    places = torch.where(inside, (values - low) * bins / (high - low), torch.zeros_like(values))
+    counts = torch.zeros(bins, dtype=input.dtype, device=input.device)
+    return counts.index_add(0, places.long().clamp(max=bins - 1), inside.to(input.dtype))
+
+
 NUMBERED: Final[Mapping[str, Callable[..., Tensor]]] = {
     function.__name__: function
-    for function in (elu, celu, softplus, softshrink, addmm, addmv, baddbmm, addbmm, addr)
+    for function in (
+        *(elu, celu, softplus, softshrink, addmm, addmv, baddbmm, addbmm, addr),
+        *(power, index_add, linalg_vector_norm, norm, normalize, dist, renorm, histc),
+    )
 }
 """Each by the name of torch's function."""
 
-__all__ = ["NUMBERED"]
+_ORDER: Final = ((">", 0.0), ("<", math.inf))
+LIMITS: Final[Mapping[str, Mapping[str, tuple[tuple[str, float], ...]]]] = {
+    "celu": {"alpha": (("!=", 0.0),)},
+    "softshrink": {"lambd": ((">=", 0.0),)},
+    "linalg_vector_norm": {"ord": _ORDER},
+    "norm": {"p": _ORDER},
+    "normalize": {"p": _ORDER},
+    "dist": {"p": _ORDER},
+    "renorm": {"p": _ORDER, "maxnorm": ((">=", 0.0),)},
+}
+"""By function and parameter: what torch requires of a number, or the formula."""
+
+__all__ = ["LIMITS", "NUMBERED"]

@@ -24,7 +24,7 @@ from dynamo_capture.foundation.break_kinds import (
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.polyfills.torch import substitute_for
 from dynamo_capture.runtime.calls.opaque_calls import OpaqueCall
-from dynamo_capture.semantics.numbers import floats
+from dynamo_capture.semantics.numbers import floats, in_tensors
 from dynamo_capture.semantics.tensors import foreach
 from dynamo_capture.semantics.tensors.arguments import (
     defaults,
@@ -109,8 +109,8 @@ def _of_numbers(tx: Context, call: Operation) -> Value | None:
 def _of_floats(tx: Context, call: Operation) -> Value | None:
     """``x * a``, of a float that varies."""
     numpy_numbers.replaced(tx, call)
-    if scalars.read_out_of_tensors(tx, call):
-        return None
+    if (read := in_tensors.read_by_torch(tx, call)) is not None:
+        return read
     replaced = scalars.without_open_floats(tx, call.name, call.args, call.kwargs)
     if isinstance(replaced, Value):
         return replaced

@@ -8,7 +8,7 @@ import torch
 from dynamo_capture import optimize
 
 
-def test_an_exponent_that_a_tensor_holds_is_known_where_torch_has_a_kernel_for_it():
+def test_an_exponent_that_a_tensor_holds_has_the_bits_of_a_number():
     def power(x, exponent):
         return x ** (1 - exponent.item())
 
@@ -17,10 +17,8 @@ def test_an_exponent_that_a_tensor_holds_is_known_where_torch_has_a_kernel_for_i
     x = torch.linspace(0.5, 3, 7)
     for value in (0.5, 0.3, 0.5, -1.0, 0.4):
         exponent = torch.tensor(value, dtype=torch.float64)
-        torch.testing.assert_close(compiled(x, exponent), power(x, exponent), rtol=1e-6, atol=0)
-    exact = torch.tensor(0.5, dtype=torch.float64)
-    assert torch.equal(compiled(x, exact), power(x, exact))
-    assert len(graphs) == 3
+        assert torch.equal(compiled(x, exponent), power(x, exponent))
+    assert len(graphs) == 1
 
 
 VALUES = (0.5, 0.7, -0.3, 1e300, float("inf"), 0.9, float("nan"))

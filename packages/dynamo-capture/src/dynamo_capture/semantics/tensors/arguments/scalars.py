@@ -18,12 +18,11 @@ from dynamo_capture.foundation.break_kinds import VARYING_NUMBER
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.polyfills.registry import FORMS, Form
 from dynamo_capture.semantics.numbers import floats
+from dynamo_capture.semantics.numbers.in_tensors import is_in_range
 from dynamo_capture.sources.formulas import number
 from dynamo_capture.values import Const, TensorValue, Value, is_none, tensors_of
 from dynamo_capture.values.base import Context
 from dynamo_capture.values.tensors.floating import RuntimeFloat
-from dynamo_capture.values.tensors.tensor import PLAIN_CLASSES
-from fx_interface.composites.numbers import NUMBERED
 
 _BINARY = (
     "add", "sub", "mul", "div", "truediv", "true_divide", "multiply", "divide", "subtract", "pow", "remainder", "mod",
@@ -39,8 +38,6 @@ _MAKERS = frozenset({"arange", "linspace", "logspace"})
 _NUMBERS = frozenset({"alpha", "value"})
 _OWN_EXPONENTS = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, -0.5, -1.0, -2.0)
 """Powers for which torch's kernels, or their derivatives, have code of their own."""
-_REQUIRED = {"celu": ("!=", 0.0), "softshrink": (">=", 0.0)}
-"""What torch requires of numbers that it takes out of tensors (``fx_interface.composites.numbers``)."""
 _REDUCED = (torch.float16, torch.bfloat16)
 _WIDE = (torch.float32, torch.float64)
 
@@ -66,50 +63,6 @@ def without_open_floats(
             return beside
     _limit(tx, name, [*args, *kwargs.values()])
     return args
-
-
-def read_out_of_tensors(tx: Context, call: Any) -> bool:
-    """Put open floats among the arguments in tensors without dimensions, which torch reads when the graph runs. Whether
-    that was done: not where it may refuse one, or a tracer has no formula."""
-    function = NUMBERED.get(call.name)
-    values: list[Value] = [*call.args, *call.kwargs.values()] if function is not None else []
-    if function is None or not any(value.is_open for value in values):
-        return False
-    dtypes = {tensor.meta.spec.dtype for tensor in tensors_of(values)}
-    dtype = dtypes.pop() if len(dtypes) == 1 else None
-    if (
-        dtype not in _WIDE
-        or not _takes(function, len(call.args), tuple(call.kwargs))
-        or not _is_plain(tx, values)
-    ):
-        return False
-    numbers = [value for value in values if isinstance(value, RuntimeFloat) and value.is_open]
-    if not all(_is_taken(value, dtype, _REQUIRED.get(call.name)) for value in numbers):
-        return False
-
-    def tensor(value: Value) -> Value:
-        return value.tensor() if isinstance(value, RuntimeFloat) and value.is_open else value
-
-    call.op, call.target, call.function = "call_function", function, function
-    call.args = list(map(tensor, call.args))
-    call.kwargs = {key: tensor(value) for key, value in call.kwargs.items()}
-    return True
-
-
-def _is_plain(tx: Context, args: list[Value]) -> bool:
-    """Whether nobody but torch's own kernels is given the arguments, in the CPU's memory."""
-    plain = all(
-        tensor.meta.spec.device.type == "cpu" and tensor.meta.cls in PLAIN_CLASSES
-        for tensor in tensors_of(args)
-    )
-    outermost = getattr(tx.output, "parent", None) is None
-    return plain and outermost and not tx.tensors.modes and not torch.is_autocast_enabled("cpu")
-
-
-def _is_taken(value: RuntimeFloat, dtype: torch.dtype, required: tuple[str, float] | None) -> bool:
-    if value.formula is None or not _is_in_range(value, dtype):
-        return False
-    return required is None or value.compare(*required)
 
 
 def _of_numbers_alone(tx: Context, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
@@ -224,19 +177,11 @@ def _are_in_range(
         for value in (*args, *kwargs.values())
         if isinstance(value, RuntimeFloat) and value.is_open and value.formula is not None
     ]
-    outside = [value for value in numbers if not _is_in_range(value, dtype)]
+    outside = [value for value in numbers if not is_in_range(value, dtype)]
     for value in outside:
         if value.can_be_fixed:
             value.fix()
     return not any(not value.is_open for value in outside)
-
-
-def _is_in_range(value: RuntimeFloat, dtype: torch.dtype) -> bool:
-    if dtype is torch.float64 or dtype is torch.complex128 or dtype is torch.bool:
-        return True
-    is_float = dtype.is_floating_point or dtype.is_complex
-    limits: Any = torch.finfo(dtype) if is_float else torch.iinfo(dtype)
-    return value.compare("<=", limits.max) and value.compare(">=", limits.min)
 
 
 def _fits(found: Form, tensors: list[TensorValue]) -> bool | None:
