@@ -63,6 +63,7 @@ from fx_interface.errors import UnbackedSymbolError, UserLocation
 from fx_interface.operators import OperatorLibrary
 from fx_interface.source import Source
 from fx_interface.symbols import Expr, Relation, ShapeEnv
+from fx_interface.torch_internals.function_levels import Level
 from fx_interface.torch_internals.torch_state import saved_tensors_are_watched
 
 T = TypeVar("T")
@@ -92,6 +93,7 @@ class Trace:
         self.blocks: list[Block] = []
         self.entry: Switches = {}
         self.ignoring_modes = False
+        self.levels: tuple[Level, ...] = ()
         """What torch's switches stood at where the graph begins."""
         self.generators: list[GeneratorValue] = []
         self.steps = 0

@@ -19,8 +19,10 @@ def calibration() -> Calibration | None:
     if find_spec("torch") is None:
         return None
     from fx_guards.calibration import calibrate
+    from fx_interface.torch_internals.function_levels import levels_aside
 
-    return calibrate()
+    with levels_aside():  # the first guard may be built in a transform of the program
+        return calibrate()
 
 
 def tensor_facts(guard: Any) -> tuple[Any, ...]:

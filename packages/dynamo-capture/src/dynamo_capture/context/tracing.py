@@ -19,6 +19,7 @@ from dynamo_capture.sources.number_facts import Facts
 from fx_interface.errors import UserLocation
 from fx_interface.source import Source
 from fx_interface.symbols import Expr, Relation, ShapeEnv
+from fx_interface.torch_internals.function_levels import Level
 
 V = TypeVar("V")
 T = TypeVar("T")
@@ -49,6 +50,8 @@ class Tracing(Protocol[V]):
     """What torch's switches stood at where the graph begins."""
     ignoring_modes: bool
     """Whether the function is called in modes of ``__torch_dispatch__`` that ignore compiled code."""
+    levels: tuple[Level, ...]
+    """The levels of transforms of ``torch.func`` around the function, outermost first."""
     keyed: dict[int, V]
     weakly_referenced: set[Source]
     new_classes: dict[Any, V]

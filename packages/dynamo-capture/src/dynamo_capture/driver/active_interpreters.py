@@ -15,9 +15,9 @@ from torch.autograd import forward_ad
 import fx_guards
 from fx_interface.source import ImportedModuleSource, InstanceDictSource, ItemSource
 from fx_interface.torch_internals.dispatch_mode import all_ignore_compiled
+from fx_interface.torch_internals.function_levels import open_levels
 
 _BY_KEY = {
-    torch._C.DispatchKey.FuncTorchDynamicLayerFrontMode: "a transform of torch.func",
     torch._C.DispatchKey.Python: "a TorchDispatchMode",
     torch._C.DispatchKey.PythonDispatcher: "torch's Python dispatcher",
 }
@@ -36,7 +36,8 @@ _NO_LEVEL = -1
 
 
 def foreign_interpreter() -> str | None:
-    """The name of what interprets this thread's operators now, or None."""
+    """The name of what interprets this thread's operators now, or None. Levels of transforms of ``torch.func`` are
+    followed (``function_transforms``)."""
     if torch._C._get_tracing_state() is not None:
         return "torch.jit.trace"
     if torch._C._dispatch_tls_is_dispatch_key_excluded(torch._C.DispatchKey.Python):
@@ -46,7 +47,7 @@ def foreign_interpreter() -> str | None:
             key is torch._C.DispatchKey.Python and all_ignore_compiled()
         ):
             return name
-    if forward_ad._current_level != _NO_LEVEL:
+    if forward_ad._current_level != _NO_LEVEL and not any(level.kind == "jvp" for level in open_levels()):
         return "forward-mode differentiation"
     if _is_redispatching():
         return "redispatch_function"  # whose mark goes to the next question about __torch_function__, ours included
@@ -54,5 +55,5 @@ def foreign_interpreter() -> str | None:
 
 
 def forward_level_guard() -> fx_guards.GuardRecord:
-    """No level of forward-mode differentiation is entered."""
-    return fx_guards.EqualsConstant(_LEVEL, _NO_LEVEL)
+    """Forward-mode differentiation is as it is now: not entered, but by a transform."""
+    return fx_guards.EqualsConstant(_LEVEL, forward_ad._current_level)

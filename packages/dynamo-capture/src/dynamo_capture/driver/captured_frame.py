@@ -20,10 +20,12 @@ from dynamo_capture.frames.callee_sizes import note_for_callees
 from dynamo_capture.frames.frame import Frame
 from dynamo_capture.frames.resume_symbols import note
 from dynamo_capture.frames.steps import PreparedCode
-from dynamo_capture.guard_kinds.dispatch_modes import DispatchModes, ignoring_modes
+from dynamo_capture.function_transforms.captured import check_graph
 from dynamo_capture.guard_kinds.floats import float_facts
-from dynamo_capture.guard_kinds.function_modes import FunctionModes, surrounding_modes
 from dynamo_capture.guard_kinds.guard_filter import kept_guards
+from dynamo_capture.guard_kinds.interpreters.dispatch_modes import DispatchModes, ignoring_modes
+from dynamo_capture.guard_kinds.interpreters.function_modes import FunctionModes, surrounding_modes
+from dynamo_capture.guard_kinds.interpreters.function_transforms import function_transforms
 from dynamo_capture.guard_kinds.tensor_contents import tensor_contents
 from dynamo_capture.hook.frame_hook import Entry, FrameView, propagate
 from dynamo_capture.interpreter.opcodes.dropping import check_before_generators
@@ -38,6 +40,7 @@ from fx_interface.errors import UnsupportedProgramError
 from fx_interface.events import emit, is_heard, span
 from fx_interface.python_runtime.own_builtins import CURRENT, WATCHED
 from fx_interface.source import ClosureSource, LocalSource, Scope
+from fx_interface.torch_internals.function_levels import levels_aside, open_levels
 from fx_interface.torch_internals.modes import restored
 
 _log = logging.getLogger("dynamo_capture")
@@ -53,10 +56,32 @@ def capture(
     tx: Trace,
 ) -> Entry:
     """The cache entry for a frame whose trace has just begun: up to its return, or to where it has ``broken``."""
-    entry = tx.entry = switches()
+    tx.entry = switches()
     _surround(tx)
     tx.guards.add(fx_guards.DictEntries(_BUILTINS, WATCHED))
     tx.guards.add(forward_level_guard())
+    with levels_aside():
+        code, backend = _translated(session, view, prepared, broken, report, tx)
+    if report is not None:
+        _log.info("%s", report)
+        emit("break", code=view.code, report=report)
+    if backend.compiled is None and not tx.effects and report is None:
+        code = view.code
+    with span("guards", code=view.code) as event:
+        made = _entry(session, view, tx, code, backend)
+        event.note(replacement=made.extra, scope=scope_of(view) if is_heard() else None)
+    return made
+
+
+def _translated(
+    session: Session,
+    view: FrameView,
+    prepared: PreparedCode,
+    broken: Broken | None,
+    report: BreakReport | None,
+    tx: Trace,
+) -> tuple[CodeType, BackendCall]:
+    """The replacement code for a frame, and the graph that it calls."""
     with span("trace", code=view.code), _modes_restored(tx):
         frame = RootFrame(
             tx, prepared, tx.inliner.root_scope(view.globals, view.builtins), _variables(tx, view, session)
@@ -85,7 +110,9 @@ def capture(
         blocks = leave_all(tx)
         if tx.tensors.disabled:
             raise GraphBreak(NOT_RESUMABLE, "where __torch_function__ is disabled")
-    assembly = Assembly(tx, frame, prepared.body, entry, left)
+        if tx.levels:
+            check_graph(tx)
+    assembly = Assembly(tx, frame, prepared.body, tx.entry, left)
     backend = BackendCall(session, tx, view, report)
     if done is not None:
         code = assembly.for_return(done.value, backend.finish)
@@ -93,15 +120,7 @@ def capture(
         note(session, tx, frames, broken is not None and gives_other_sizes(broken.reason))
         code = assembly.for_break(frames, blocks, session.resumes, backend.finish)
         note_for_callees(session, tx, frames, code)
-    if report is not None:
-        _log.info("%s", report)
-        emit("break", code=view.code, report=report)
-    if backend.compiled is None and not tx.effects and report is None:
-        code = view.code
-    with span("guards", code=view.code) as event:
-        made = _entry(session, view, tx, code, backend)
-        event.note(replacement=made.extra, scope=scope_of(view) if is_heard() else None)
-    return made
+    return code, backend
 
 
 def _entry(session: Session, view: FrameView, tx: Trace, code: CodeType, backend: BackendCall) -> Entry:
@@ -142,7 +161,11 @@ def _entry(session: Session, view: FrameView, tx: Trace, code: CodeType, backend
 
 
 def _surround(tx: Trace) -> None:
-    """Guard torch's state, and read the modes that are asked."""
+    """Guard torch's state, and read the modes that are asked, and the transforms that are at work."""
+    tx.levels = open_levels()
+    if tx.levels:
+        tx.output.in_transform = True
+        tx.guards.add(function_transforms(tx.levels))
     guard, modes = surrounding_modes()
     ignoring = ignoring_modes()
     if not modes and ignoring is None:

@@ -7,7 +7,6 @@ import functools
 import logging
 import sys
 import threading
-import time
 from collections.abc import Callable
 from types import CodeType
 from typing import Any
@@ -25,11 +24,12 @@ from dynamo_capture.driver.compile_isolation import isolated
 from dynamo_capture.driver.retry import (
     InParts,
     RaisesOnlyCompiled,
+    as_break,
     knows_other_contents,
     leaves_modes,
     tell_no,
 )
-from dynamo_capture.foundation.break_kinds import FUNCTION_REPLACED, NOT_RESUMABLE, OTHER_INTERPRETER
+from dynamo_capture.foundation.break_kinds import FUNCTION_REPLACED, OTHER_INTERPRETER
 from dynamo_capture.foundation.errors import (
     HANDLED,
     RECOMPILES,
@@ -47,15 +47,14 @@ from dynamo_capture.frames.callee_sizes import sizes_around
 from dynamo_capture.frames.resume_symbols import history_of
 from dynamo_capture.frames.steps import PreparedCode, prepare
 from dynamo_capture.hook.frame_hook import (
-    AGAIN,
     AS_WRITTEN,
     SKIP,
     SKIP_RECURSIVELY,
     Entry,
     FrameView,
     entries,
-    is_skipped,
     propagate,
+    wait_for_entry,
 )
 from dynamo_capture.interpreter.opcodes import families  # noqa: F401  # fills the table of opcodes
 from dynamo_capture.interpreter.root_frame import Broken
@@ -72,6 +71,7 @@ from fx_interface.errors import UnsupportedProgramError
 from fx_interface.events import emit, span
 from fx_interface.source import LocalSource
 from fx_interface.torch_internals.dispatch_mode import is_described
+from fx_interface.torch_internals.function_levels import open_levels
 from fx_interface.torch_internals.function_modes import asked_modes
 
 _log = logging.getLogger("dynamo_capture")
@@ -108,6 +108,9 @@ class FrameCompiler:
             return self._leave_as_written(
                 view, "a TorchFunctionMode is at work that cannot be traced", OTHER_INTERPRETER
             )
+        levels = open_levels()
+        if levels and (id(view.code), levels) in session.refused_in_transforms:
+            return AS_WRITTEN
         if session.refusals.makes_pointless(view.code) or skip_reason(view.function) is not None:
             return SKIP
         stance = current_stance()
@@ -117,7 +120,7 @@ class FrameCompiler:
             return AS_WRITTEN
         lock = session.locks.setdefault(id(view.code), threading.RLock())
         if not lock.acquire(blocking=False):
-            return _wait_for_entry(lock, view) if session.waits else None
+            return wait_for_entry(lock, view) if session.waits else None
         HANDLED.error = sys.exc_info()[1]
         try:
             with span("frame", code=view.code, where=location_of_frame(view), earlier=count) as event:
@@ -126,6 +129,9 @@ class FrameCompiler:
             if answer is SKIP and asked_modes():
                 session.refused_in_modes[id(view.code)] = view.code
                 return AS_WRITTEN  # outside of the modes it may be another program
+            if answer is SKIP and levels:
+                session.refused_in_transforms[id(view.code), levels] = view.code
+                return AS_WRITTEN
             return answer
         finally:
             HANDLED.error = None
@@ -270,6 +276,8 @@ class FrameCompiler:
                 view, self._report(view, Broken(0, None, as_break(error), None)), "at its end"
             )
         report = self._report(view, broken)
+        if open_levels():
+            return self._refuse(view, report, "in a transform of torch.func")
         if broken.as_written:
             return self._run_eagerly(view, str(report))
         if broken.stop is not None:
@@ -324,7 +332,7 @@ class FrameCompiler:
             session.dynamic,
             history,
             session.fullgraph,
-            id(view.code) not in session.without_data,
+            id(view.code) not in session.without_data and not open_levels(),
             id(view.code) in session.leaves_apart,
             session.functions,
             session.varying,
@@ -350,7 +358,7 @@ class FrameCompiler:
                 broken is None and knows_other_contents(tx, ended.reason, ended.where)
             ):
                 raise InParts from None
-            if ended.reason.leaves is not None:
+            if ended.reason.leaves is not None and not tx.levels:
                 session.functions.leave(ended.reason.leaves)
                 raise InParts from None
             raise
@@ -371,7 +379,7 @@ class FrameCompiler:
     def _parts(self, view: FrameView, policy: Policy, tx: Trace, is_refused: bool) -> str | None:
         """What graphs of this code end at from now on, because one with it could not be finished; None: nothing."""
         session = self._session
-        if session.fullgraph and id(view.code) in session.targets:
+        if tx.levels or (session.fullgraph and id(view.code) in session.targets):
             return None
         if ((is_refused and tx.output.makes_leaf) or tx.tensors.replaced) and not policy.leaves_apart:
             session.leaves_apart[id(view.code)] = view.code
@@ -380,20 +388,3 @@ class FrameCompiler:
             session.without_data[id(view.code)] = view.code
             return "sizes from data"
         return None
-
-
-def _wait_for_entry(lock: threading.RLock, view: FrameView) -> Any:
-    """Wait for the thread that compiles this code. The hook caches what it made right after the lock is free."""
-    known = len(entries(view.code, view.owner))
-    with lock:
-        pass
-    for _ in range(50):
-        if len(entries(view.code, view.owner)) > known or is_skipped(view.code, view.owner):
-            break
-        time.sleep(0.0001)
-    return AGAIN
-
-
-def as_break(error: UnsupportedBytecodeError | GraphBreak) -> GraphBreak:
-    """The reason for which a frame cannot be replaced."""
-    return error if isinstance(error, GraphBreak) else GraphBreak(NOT_RESUMABLE, str(error))

@@ -5,9 +5,11 @@ from __future__ import annotations
 import logging
 from types import CodeType
 
+from dynamo_capture.bytecode.errors import UnsupportedBytecodeError
 from dynamo_capture.foundation.break_kinds import (
     CONTENT_DECIDES,
     DATA_NUMBER,
+    NOT_RESUMABLE,
     TENSOR_AS_INDEX,
     UNKNOWN_VALUE,
 )
@@ -39,6 +41,11 @@ def leaves_modes(tx: Context, reason: GraphBreak) -> bool:
         return False
     tx.policy.leave_modes(reason.reason)
     return True
+
+
+def as_break(error: UnsupportedBytecodeError | GraphBreak) -> GraphBreak:
+    """The reason for which a frame cannot be replaced."""
+    return error if isinstance(error, GraphBreak) else GraphBreak(NOT_RESUMABLE, str(error))
 
 
 class InParts(Exception):

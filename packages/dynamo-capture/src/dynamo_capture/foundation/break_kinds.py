@@ -237,8 +237,8 @@ SUBCLASS_TAKES_OVER = _kind(
 OTHER_INTERPRETER = _kind(
     "CAP239",
     "another interpreter is at work",
-    "torch.jit.trace, make_fx, a transform of torch.func, a mode or forward-mode differentiation has to see each"
-    " operator, and a compiled graph runs kernels",
+    "torch.jit.trace, make_fx, a mode or forward-mode differentiation has to see each operator, and a compiled graph"
+    " runs kernels; in a transform of torch.func, what depends on which transform follows a tensor is left to Python",
     "call the compiled function outside of it; inside, the program runs as written",
 )
 NOT_RECONSTRUCTIBLE = _kind(

@@ -65,13 +65,12 @@ class GraphOutput:
     the frame is to run again where a check in the graph fails; ``may_fail``: what is in tensors may make an
     operator raise, ``fails_last`` the last one behind what lasts; ``lasts``: a tensor that it was given gets a history
     or another form, which only a backend that promises it takes back; ``fails_whole``: the compiled graph
-    leaves nothing behind where it raises;
-    ``speaks``: another process takes part in an operation, which can be neither undone nor repeated;
-    ``indexes_by_tensors``: a tensor without dimensions is no number where it is an index, ``indexed``: tensors
-    that are elements of others in some dimensions; ``is_watched``: asks whether the program has hooks on what
-    autograd saves, which are called for an operation whether its result is used or not, ``saving`` are those;
-    ``makes_leaf``: the program asks for gradients of a tensor that it made; ``born``: where the symbols that
-    come from data are read, a tensor and its dimension; ``env``: what is known of sizes."""
+    leaves nothing behind where it raises; ``speaks``: another process takes part in an operation, which can be neither
+    undone nor repeated; ``in_transform``: transforms of ``torch.func`` are at work around it; ``indexes_by_tensors``: a
+    tensor without dimensions is no number where it is an index, ``indexed``: tensors that are elements of others in
+    some dimensions; ``is_watched``: asks whether the program has hooks on what autograd saves, which are called for an
+    operation whether its result is used or not, ``saving`` are those; ``makes_leaf``: the program asks for gradients of
+    a tensor that it made; ``born``: where the symbols that come from data are read; ``env``: what is known of sizes."""
 
     def __init__(self, env: ShapeEnv, is_watched: Callable[[], bool] = lambda: False) -> None:
         self.env = env
@@ -91,6 +90,7 @@ class GraphOutput:
         self.fails_whole = False
         self.speaks = False
         self.makes_leaf = False
+        self.in_transform = False
         self.indexes_by_tensors = False
         self.indexed: dict[Node, Any] = {}
         self._changed: list[Node] = []
@@ -184,7 +184,7 @@ class GraphOutput:
     @property
     def is_transformed(self) -> bool:
         """Whether it is inside of a function that a function transform is applied to."""
-        return False
+        return self.in_transform
 
     @property
     def changes_modes(self) -> bool:

@@ -36,6 +36,8 @@ import functools
 import logging
 import os
 import sys
+import threading
+import time
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -278,3 +280,15 @@ def unskip(code: CodeType) -> None:
 def is_skipped(code: CodeType, owner: int = 0) -> bool:
     """Whether frames of ``code`` run as they are unless an entry fits: under the callback with this id, 0: some."""
     return _eval_frame.get_skip(code, owner) != 0
+
+
+def wait_for_entry(lock: threading.RLock, view: FrameView) -> Any:
+    """Wait for the thread that compiles this code. The hook caches what it made right after the lock is free."""
+    known = len(entries(view.code, view.owner))
+    with lock:
+        pass
+    for _ in range(50):
+        if len(entries(view.code, view.owner)) > known or is_skipped(view.code, view.owner):
+            break
+        time.sleep(0.0001)
+    return AGAIN

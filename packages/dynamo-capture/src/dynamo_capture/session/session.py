@@ -18,6 +18,7 @@ from dynamo_capture.session.size_history import SizeHistory, Varying
 from fx_interface.operators import OperatorLibrary
 from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.source import HandedOn
+from fx_interface.torch_internals.function_levels import Level
 
 
 @dataclass(slots=True)
@@ -26,7 +27,8 @@ class Session:
     may be another function's. ``without_data``: code whose graphs end where a size or number comes from data;
     ``varying``: what of a code's variables was a symbol where a graph ended; ``open_sizes``: what sizes that vary were
     when replacement code was made, for what that code calls; ``leaves_apart``: where the program asks for gradients of
-    a tensor that it made; ``refused_in_modes``: what could not be captured in a TorchFunctionMode; ``seen_once``: code
+    a tensor that it made; ``refused_in_modes``: what could not be captured in a TorchFunctionMode,
+    ``refused_in_transforms`` in which transforms of ``torch.func``; ``seen_once``: code
     that ran uncompiled because the stance says that its first call does; ``shown``: what profilers show for a
     target; ``handed_on``: what users call the arguments that a target passes on."""
 
@@ -47,6 +49,7 @@ class Session:
     without_data: dict[int, CodeType] = field(default_factory=dict)
     leaves_apart: dict[int, CodeType] = field(default_factory=dict)
     refused_in_modes: dict[int, CodeType] = field(default_factory=dict)
+    refused_in_transforms: dict[tuple[int, tuple[Level, ...]], CodeType] = field(default_factory=dict)
     waits: bool = True
     limit_is_stated: bool = False
     guard_filter: GuardFilter | None = None
@@ -82,6 +85,7 @@ class Session:
         self.without_data.clear()
         self.leaves_apart.clear()
         self.refused_in_modes.clear()
+        self.refused_in_transforms.clear()
         self.seen_once.clear()
         self.functions.clear()
 

@@ -4,7 +4,7 @@
         y = x + 1          ->   mode.__torch_function__(Tensor.add, (), (x, 1)), with ``mode`` off the stack meanwhile
 
 Modes that the function is called in are traced in the same way: objects that are read from torch's stack
-(``guard_kinds.function_modes``), which are taken off it while the graph runs.
+(``guard_kinds.interpreters.function_modes``), which are taken off it while the graph runs.
 
 What torch would hand to a mode is learnt from torch, as for tensor subclasses: the function runs once on stand-ins,
 under a mode that notes what it is given. The program's mode is then traced like any function of the program, and the

@@ -31,7 +31,7 @@ def of_tensor(tx: Context, owner: TensorValue) -> RuntimeFloat | None:
     spec = owner.meta.spec
     if spec.dtype not in _FOLLOWED or not spec.is_static or any(size != 1 for size in spec.sizes):
         return None
-    if spec.device.type != "cpu":
+    if spec.device.type != "cpu" or tx.levels:  # a number has no derivative, and one for each slice is none
         return None
     formula = tx.tensors.followed.of(owner)
     taken: Value = owner

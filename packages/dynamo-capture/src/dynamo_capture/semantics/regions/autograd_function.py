@@ -79,6 +79,8 @@ def apply(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     again = tx.output.may_be_recorded
     needs = [isinstance(v, TensorValue) and (v.meta.requires_grad or again) for v in given]
     call = _Call(cls, owner, [tx.force(v) for v in given], FunctionContext(cls, needs), again)
+    if tx.levels:
+        raise call.refuse("is called where transforms of torch.func are at work around the function")
     _check_surroundings(call, tx.output)
     if any(needs) and (torch.is_grad_enabled() or again):
         return _region(tx, call)

@@ -104,6 +104,9 @@ def _taken_apart(
     name = getattr(function, "__name__", "an operation")
     if torch.is_autocast_enabled("cpu") or torch.is_autocast_enabled("cuda"):
         raise GraphBreak(DISPATCH_IN_PYTHON, f"{name} on a tensor that dispatches in Python under autocast")
+    if tx.levels:
+        text = f"{name} on a tensor that dispatches in Python in a transform of torch.func"
+        raise GraphBreak(DISPATCH_IN_PYTHON, text)
     output = tx.output
     while isinstance(output, Body) and not tx.tensors.below:
         if not output.may_dispatch:  # it may be differentiated, one level too low

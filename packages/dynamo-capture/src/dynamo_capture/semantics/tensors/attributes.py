@@ -9,7 +9,13 @@ from typing import Any
 import torch
 
 import fx_guards
-from dynamo_capture.foundation.break_kinds import AUTOGRAD_STATE, DESCRIPTOR, HOOKED_TENSOR, OBJECT_OPERATION
+from dynamo_capture.foundation.break_kinds import (
+    AUTOGRAD_STATE,
+    DESCRIPTOR,
+    HOOKED_TENSOR,
+    OBJECT_OPERATION,
+    OTHER_INTERPRETER,
+)
 from dynamo_capture.foundation.class_members import has_member
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.foundation.per_class import once_per_class
@@ -31,6 +37,7 @@ from dynamo_capture.values.base import Context
 from dynamo_capture.values.tensors.tensor import PLAIN_CLASSES
 from fx_interface.source import AttrSource, InstanceDictSource, ItemSource, Source
 
+_OF_AUTOGRAD = frozenset({"requires_grad", "is_leaf", "grad", "grad_fn", "_grad_fn", "retains_grad"})
 _OF_EVERY_OBJECT = frozenset(
     (
         *dir(object),
@@ -58,6 +65,7 @@ def attribute(tx: Context, owner: TensorValue, name: str) -> Value:
         return owner.attrs[name]
     tx.attributes.in_class(torch.Tensor, name)
     spec = owner.meta.spec
+    _check_followed(tx, owner, name)
     match name:
         case "shape":
             return TupleValue([size_value(n) for n in spec.sizes], torch.Size)
@@ -110,6 +118,13 @@ def attribute(tx: Context, owner: TensorValue, name: str) -> Value:
         check_is_known(name)
         return tx.tensors.operation("call_function", getattr, getattr, [owner, Const(name)], {})
     return Const(owner.meta.cls).get_attr(tx, name)
+
+
+def _check_followed(tx: Context, owner: TensorValue, name: str) -> None:
+    """A graph break where the answer about a result depends on which transform around the function follows it."""
+    if tx.levels and name in _OF_AUTOGRAD and owner.meta.requires_grad and owner.real is None:
+        what = f"{name!r} of a result is asked for, which follows from the transforms around"
+        raise GraphBreak(OTHER_INTERPRETER, what)
 
 
 def _is_leaf(tx: Context, owner: TensorValue) -> bool:

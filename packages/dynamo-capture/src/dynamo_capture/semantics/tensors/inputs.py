@@ -13,6 +13,7 @@ from dynamo_capture.foundation.break_kinds import UNUSUAL_TENSOR
 from dynamo_capture.foundation.class_members import module_of
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.foundation.libraries.parameters import is_parameter, is_uninitialized
+from dynamo_capture.guard_kinds.interpreters.function_transforms import WrappedFor
 from dynamo_capture.semantics.tensors.attributes import redefines
 from dynamo_capture.semantics.tensors.content import small_buffers
 from dynamo_capture.semantics.tensors.torchs_members import overrides
@@ -23,6 +24,7 @@ from dynamo_capture.values.base import Context
 from fx_interface.signature import InputKind
 from fx_interface.source import ItemSource, Source
 from fx_interface.tensor_spec import TensorSpec, with_grad
+from fx_interface.torch_internals.function_levels import is_wrapped, level_of
 from fx_interface.torch_internals.tensor_extents import torchs_own
 
 _NOT_IN_NAMES = re.compile(r"\W")
@@ -74,6 +76,10 @@ class Inputs:
     def _of_subclass(self, real: torch.Tensor, source: Source) -> TensorValue:
         """A tensor of a class with its own ``__torch_function__`` is passed as what it is to torch."""
         kind = type(real)
+        if self._tx.levels:
+            raise GraphBreak(
+                UNUSUAL_TENSOR, f"{source}, a {kind.__name__}, is used in a transform of torch.func"
+            )
         made = first_answer(self.input_kinds, self._tx, real, source)
         if made is not None:
             self.inputs.append(made)
@@ -92,8 +98,8 @@ class Inputs:
 
     def input(self, real: torch.Tensor, source: Source) -> TensorValue:
         """An existing tensor as an input of the graph."""
-        kind = type(real)
-        if torch._is_functional_tensor(real):
+        tx, kind = self._tx, type(real)
+        if torch._is_functional_tensor(real) and not tx.levels:
             raise GraphBreak(UNUSUAL_TENSOR, f"{source} is a tensor that torch's functionalization wraps")
         if kind not in (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer):
             with torch._C.DisableTorchFunctionSubclass():
@@ -109,7 +115,7 @@ class Inputs:
     def _input(self, real: torch.Tensor, source: Source, passed: Source, plain: torch.Tensor) -> TensorValue:
         """``passed`` leads to ``plain``, what the graph takes for ``real``."""
         tx, kind = self._tx, type(real)
-        if torch._C._functorch.is_functorch_wrapped_tensor(real) or plain.is_quantized:
+        if plain.is_quantized or (is_wrapped(real) and not tx.levels):
             raise GraphBreak(UNUSUAL_TENSOR, f"{source} is a wrapped or quantized tensor")
         if plain._is_zerotensor():
             raise GraphBreak(UNUSUAL_TENSOR, f"{source} is a tensor of zeros without memory")
@@ -122,6 +128,8 @@ class Inputs:
                 source, real, dynamic_sizes=dynamic[0], dynamic_strides=dynamic[1], where=tx.where()
             )
         )
+        if tx.levels:
+            tx.guards.add(WrappedFor(source, max(level_of(plain), 0)))
         node = tx.output.placeholder(
             self._names.of(source), _kind_of(real, source), with_grad(spec, requires_grad), passed, plain
         )

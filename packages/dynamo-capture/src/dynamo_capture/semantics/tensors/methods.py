@@ -145,7 +145,7 @@ def _untyped_storage(
     tx: Context, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]
 ) -> Value | None:
     memory = owner.memory
-    if args or kwargs or memory.real is None or memory.source is None or memory.is_replaced:
+    if args or kwargs or tx.levels or memory.real is None or memory.source is None or memory.is_replaced:
         raise GraphBreak(TENSOR_MEMORY, "the storage of a tensor is asked for")
     source = AnswerSource(memory.source, "untyped_storage")
     return tx.force(tx.wrap(source.step(memory.real), source))

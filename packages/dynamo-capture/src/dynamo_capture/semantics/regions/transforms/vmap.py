@@ -99,7 +99,7 @@ class _Mapped:
                 spec.dtype,
                 spec.device,
             )
-            return body.argument("slice", TensorMeta.of(part, leaf.meta.requires_grad, False))
+            return body.argument("slice", TensorMeta.of(part, g := leaf.meta.requires_grad, not g))
 
         given = _sliced(tx, given, self.in_dims, inside)
         if not over or len({leaf.meta.spec.sizes[dim] for leaf, dim in zip(over, dims, strict=True)}) != 1:

@@ -16,6 +16,7 @@ from dynamo_capture.values.tensors.floating import RuntimeFloat
 from dynamo_capture.values.tensors.tensor import PLAIN_CLASSES
 from fx_guards import lone_numbers
 from fx_interface.source import Source
+from fx_interface.torch_internals.function_levels import is_wrapped
 
 _ROUNDED = {torch.float64: False, torch.float32: True}
 """The dtypes that are followed, and whether results are rounded."""
@@ -148,7 +149,7 @@ def _read(tensor: TensorValue) -> Formula | None:
     real = tensor.real
     if real is None or tensor.source is None or tensor.root is not tensor or not _is_small(tensor):
         return None
-    if type(real) not in PLAIN_CLASSES:
+    if type(real) not in PLAIN_CLASSES or is_wrapped(real):
         return None
     if real.dtype not in _ROUNDED or real.device.type != "cpu" or tensor.views:
         return None

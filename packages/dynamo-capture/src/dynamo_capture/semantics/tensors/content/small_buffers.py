@@ -30,6 +30,7 @@ from dynamo_capture.values.containers.late_sequences import NumberList
 from fx_interface.signature import InputKind
 from fx_interface.source import Source
 from fx_interface.tensor_spec import TensorSpec
+from fx_interface.torch_internals.function_levels import is_wrapped
 
 MOST_ELEMENTS = 16
 MOST_DECISIVE = 1024
@@ -103,6 +104,7 @@ def _origins(
 def _is_readable(real: Any, dtypes: Collection[torch.dtype], most: int) -> bool:
     return (
         isinstance(real, torch.Tensor)
+        and not is_wrapped(real)
         and real.dtype in dtypes
         and not real.requires_grad
         and real.device.type == "cpu"

@@ -21,6 +21,8 @@ def worded_otherwise(
     tx: Context, function: Callable[..., Any], name: str, error: Exception, args: Sequence[Value]
 ) -> str | None:
     """Why the words of ``error`` may be others for the program, or not all that happens; None: they are its own."""
+    if tx.levels:  # which refuse in words of their own, and other things
+        return f"{name} is refused in a transform of torch.func: {error}"
     in_python = isinstance(function, types.FunctionType)
     match error:
         case TypeError() if "invalid combination of arguments" in str(error):

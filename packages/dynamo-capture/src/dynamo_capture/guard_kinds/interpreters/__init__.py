@@ -1,0 +1,1 @@
+"""Guards on what interprets operators around a function: modes, and transforms of ``torch.func``."""
