@@ -97,7 +97,7 @@ def _check(words: list[str]) -> None:
     while words and re.fullmatch(r"[A-Z_]+=.*", words[0]):
         words = words[1:]
     match words:
-        case ["nox", "-l"] | ["git" | "cd" | "cmake", *_]:
+        case ["nox", "-l"] | ["git" | "cd" | "cmake" | "perf" | "nsys" | "gdb", *_]:
             return
         case ["nox", "-s", *names]:
             wanted = names[: names.index("--")] if "--" in names else names

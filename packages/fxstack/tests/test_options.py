@@ -76,7 +76,10 @@ def test_values_of_another_type_are_refused_at_once(arguments: dict[str, object]
         fxstack.compile(abs, **arguments)  # type: ignore[call-overload]
 
 
-@pytest.mark.parametrize("name, value", [("FXSTACK_CHECK", "yes"), ("FXSTACK_ON_INTERNAL_ERROR", "rais")])
+@pytest.mark.parametrize(
+    "name, value",
+    [("FXSTACK_CHECK", "yes"), ("FXSTACK_DEBUG_KERNELS", "2"), ("FXSTACK_ON_INTERNAL_ERROR", "rais")],
+)
 def test_variables_of_the_environment_mean_something(
     name: str, value: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

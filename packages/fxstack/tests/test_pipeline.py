@@ -31,6 +31,23 @@ def test_a_second_compilation_makes_no_new_library(cache_dir: Path) -> None:
     assert _stored(cache_dir) == first
 
 
+def test_kernels_are_named_by_the_lines_of_each_function_that_computes_the_same(cache_dir: Path) -> None:
+    def one(x: torch.Tensor) -> torch.Tensor:
+        return x.tanh() + 1
+
+    def another(x: torch.Tensor) -> torch.Tensor:
+        return x.tanh() + 1
+
+    x = torch.randn(4, 8)
+    for function in (one, another):
+        compiled = fxstack.compile(function, options={"debug_kernels": True})
+        torch.testing.assert_close(compiled(x), function(x))
+    named = "".join(path.read_text() for path in cache_dir.rglob("kernels0.cpp"))
+    for function in (one, another):
+        line = function.__code__.co_firstlineno + 1
+        assert f"test_pipeline_py_{line}_{function.__name__}__" in named
+
+
 def test_a_stored_program_needs_no_compiler(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     x = torch.randn(4, 8)
     fxstack.compile(_function)(x)

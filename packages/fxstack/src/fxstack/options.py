@@ -49,7 +49,9 @@ class Options:
     None is ``$FXSTACK_REMOTE_CACHE`` and ``$FXSTACK_REMOTE_CACHE_KEY``. ``cuda_graphs``: graphs on a GPU are recorded
     as CUDA graphs when they are called again, and replayed; ``mode="reduce-overhead"`` asks for it too. ``True``
     records while no other thread of Python is alive, as one that draws random numbers on the GPU meanwhile would get an
-    exception; ``"beside threads"`` says that none does, nor waits for the whole device.
+    exception; ``"beside threads"`` says that none does, nor waits for the whole device. ``debug_kernels``: kernels are
+    named by the lines of the program, and debuggers can step through their C++ (docs/observing.md); None is whether
+    ``$FXSTACK_DEBUG_KERNELS`` is ``1``.
     """
 
     cache_dir: Path | None = None
@@ -67,6 +69,7 @@ class Options:
     remote_cache_key: str | None = None
     remote_cache_trusted: bool = False
     cuda_graphs: bool | Literal["beside threads"] = False
+    debug_kernels: bool | None = None
 
     @classmethod
     def make(cls, options: Options | Mapping[str, Any] | None, mode: str | None = None) -> Options:
@@ -91,7 +94,12 @@ class Options:
         compiler = made.compiler or os.environ.get("CXX")
         policy = made.on_internal_error or default_policy()
         cache = made.cache and not _caches_are_off()
-        check = environment["FXSTACK_CHECK"] == "1" if made.check is None else made.check
+        check, debug = (
+            environment[f"FXSTACK_{name.upper()}"] == "1"
+            if getattr(made, name) is None
+            else getattr(made, name)
+            for name in ("check", "debug_kernels")
+        )
         return replace(
             made,
             cache_dir=directory,
@@ -100,6 +108,7 @@ class Options:
             mode=chosen,
             on_internal_error=policy,
             check=check,
+            debug_kernels=debug,
             cuda_graphs=made.cuda_graphs or asked in _RECORDED,
             remote_cache=made.remote_cache or os.environ.get("FXSTACK_REMOTE_CACHE") or None,
             remote_cache_key=made.remote_cache_key or os.environ.get("FXSTACK_REMOTE_CACHE_KEY") or None,
@@ -122,6 +131,7 @@ _CHOICES: dict[str, tuple[str | bool | None, ...]] = {
     "rng": ("eager", "counter"),
     "on_internal_error": (None, "eager", "raise"),
     "check": (None, *_SWITCH),
+    "debug_kernels": (None, *_SWITCH),
     "cache": _SWITCH,
     "verify": _SWITCH,
     "remote_cache_trusted": _SWITCH,
@@ -133,6 +143,7 @@ ARGUMENTS: dict[str, tuple[bool | None, ...]] = dict.fromkeys(
 """What these arguments of ``fxstack.compile`` may be."""
 _VARIABLES: dict[str, tuple[str, ...]] = {
     "FXSTACK_CHECK": ("", "0", "1"),
+    "FXSTACK_DEBUG_KERNELS": ("", "0", "1"),
     "FXSTACK_ON_INTERNAL_ERROR": ("", "eager", "raise"),
 }
 """Variables of the environment with few values, and these."""

@@ -115,7 +115,8 @@ def _load_or_compile(
             return _compile(graph_module, example_inputs, options, passing)
     assert options.cache_dir is not None
     store = _store(options)
-    key = program_key(graph_module, example_inputs, options)
+    # names of kernels for people have lines in them, which the key leaves out
+    key = None if options.debug_kernels else program_key(graph_module, example_inputs, options)
     env = graph_module.meta.get(SHAPE_ENV_KEY)
     with span("cache", what="program", key=key) as event:
         stored = None if key is None else load_program(key, env, store)
@@ -210,5 +211,6 @@ def _primitive(graph_module: GraphModule, options: Options) -> GraphModule:
 def _compile_primitive(
     primitive: GraphModule, options: Options, store: ArtifactStore, layouts: Layouts
 ) -> CompiledGraph:
-    chosen = inductor_codegen.CodegenOptions(compiler=options.compiler)
+    debug = bool(options.debug_kernels)
+    chosen = inductor_codegen.CodegenOptions(compiler=options.compiler, debug=debug)
     return inductor_codegen.compile_graph(primitive, chosen, store=store, layouts=layouts)

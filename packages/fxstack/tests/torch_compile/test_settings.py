@@ -252,12 +252,14 @@ def _traced_symbolically() -> None:
 
 
 @case("force_disable_caches", "TORCHINDUCTOR_FORCE_DISABLE_CACHES", "TORCH_COMPILE_FORCE_DISABLE_CACHES",
-      "CXX", "FXSTACK_CACHE_DIR", "FXSTACK_CHECK", "FXSTACK_ON_INTERNAL_ERROR")  # fmt: skip
+      "CXX", "FXSTACK_CACHE_DIR", "FXSTACK_CHECK", "FXSTACK_DEBUG_KERNELS", "FXSTACK_ON_INTERNAL_ERROR")  # fmt: skip
 def _environment() -> None:
     program = (
-        "import fxstack; o = fxstack.Options.make(None); print(o.cache, o.compiler, o.cache_dir, o.check)"
+        "import fxstack; o = fxstack.Options.make(None); "
+        "print(o.cache, o.compiler, o.cache_dir, o.check and o.debug_kernels)"
     )
     ours = {"CXX": "c", "FXSTACK_CACHE_DIR": "d", "FXSTACK_CHECK": "1", "FXSTACK_ON_INTERNAL_ERROR": "eager"}
+    ours["FXSTACK_DEBUG_KERNELS"] = "1"
     names = "TORCHINDUCTOR_FORCE_DISABLE_CACHES", "TORCH_COMPILE_FORCE_DISABLE_CACHES"
     assert _output(program, {**ours, names[0]: "1"}) == "False c d True"
     assert (

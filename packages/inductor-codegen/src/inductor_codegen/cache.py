@@ -125,7 +125,7 @@ class ArtifactStore:
             return None
 
     def _local(self, key: str) -> Artifact | None:
-        name, path = _shelf(key), self._path(key)
+        name, path = _shelf(key), self.path(key)
         try:
             with open_folder(self.folder) as top, top.folder(name) as shelf, shelf.folder(key) as entry:
                 text = entry.read(_ENTRY)
@@ -252,7 +252,8 @@ class ArtifactStore:
                             size = sum(entry.status(name).st_size for name in entry.names())
                             yield Kept(key, entry.status(_ENTRY).st_mtime, size)
 
-    def _path(self, key: str) -> Path:
+    def path(self, key: str) -> Path:
+        """The folder of an entry, if it is there."""
         return self.folder / _shelf(key) / key
 
     def _opened(self) -> Folder:
@@ -271,7 +272,7 @@ class ArtifactStore:
                 if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
                     raise
                 self.remove(key)
-        raise OSError(errno.EBUSY, f"cannot write the cache entry {self._path(key)}")
+        raise OSError(errno.EBUSY, f"cannot write the cache entry {self.path(key)}")
 
 
 @contextlib.contextmanager

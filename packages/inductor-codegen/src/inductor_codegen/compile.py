@@ -31,7 +31,7 @@ def compile_graph(
     cannot be compiled, MissingCompilerError (IND111), CompilationError (IND112).
     """
     options = options or CodegenOptions()
-    program = plan(graph_module, layouts)
+    program = plan(graph_module, layouts, debug=options.debug)
     if store is not None or options.cache:
         return _build(program, store or ArtifactStore(options.cache_dir), options)
     with temporary_store() as passing:
@@ -41,11 +41,12 @@ def compile_graph(
 def _build(program: Program, store: ArtifactStore, options: CodegenOptions) -> CompiledGraph:
     device = device_of(program)
     if device.type == "cpu":
-        return build_graph(write_entry(program), kernel_sources(program), store, options.compiler)
+        entry, kernels = write_entry(program), kernel_sources(program)
+        return build_graph(entry, kernels, store, options.compiler, debug=options.debug)
     try:
         from inductor_codegen.native.gpu import build_triton_graph
 
-        return build_triton_graph(program, device, store, options.compiler)
+        return build_triton_graph(program, device, store, options.compiler, debug=options.debug)
     except ImportError as error:
         action = "pip install inductor-codegen[triton]; the graph runs eagerly instead"
         raise unsupported(

@@ -13,8 +13,11 @@ class CodegenOptions:
 
     ``cache_dir`` is where artifacts are kept (None: the platform's cache folder for this package), ``cache`` whether
     they are kept at all; ``compiler`` is the C++ compiler's command, as in ``$CXX`` (None: the first that is found).
+    ``debug``: kernels are named by operators and lines of the program, and libraries know the lines of their C++, which
+    lies beside them, for debuggers and profilers; the instructions are the same.
     """
 
     cache_dir: Path | None = None
     cache: bool = True
     compiler: str | None = None
+    debug: bool = False

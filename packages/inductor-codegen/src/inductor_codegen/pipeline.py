@@ -8,6 +8,7 @@ from torch.fx import GraphModule
 from fx_interface.events import span
 from inductor_codegen.codegen.cpp.emit import emit_kernel
 from inductor_codegen.codegen.cpp.text.preamble import with_preamble
+from inductor_codegen.codegen.wrapper.labels import named_by_lines
 from inductor_codegen.errors import unsupported
 from inductor_codegen.ir.program import Program, RunKernel
 from inductor_codegen.lower.channels_last import choose_layouts
@@ -20,14 +21,15 @@ SPLIT_FROM = 8192
 """Characters of kernels from which compiling two files at once is faster than one."""
 
 
-def plan(graph_module: GraphModule, layouts: Layouts | None = None) -> Program:
-    """The program of a graph in dialect ``prims``, with the ``layouts`` chosen for it before or now.
-    UnsupportedProgramError (IND1xx) if it cannot be compiled."""
+def plan(graph_module: GraphModule, layouts: Layouts | None = None, *, debug: bool = False) -> Program:
+    """The program of a graph in dialect ``prims``, with the ``layouts`` chosen for it before or now; with ``debug``
+    kernels have names for people. UnsupportedProgramError (IND1xx) if it cannot be compiled."""
     with span("lower", graph=graph_module):
         lowered, env = lower(graph_module, choose_layouts(graph_module) if layouts is None else layouts)
     with span("schedule", graph=graph_module) as event:
         grouping = group_values(lowered)
         program = assemble(lowered, grouping, env)
+        program = named_by_lines(program) if debug else program
         event.note(program=program)
     return program
 

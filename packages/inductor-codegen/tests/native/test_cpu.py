@@ -201,3 +201,27 @@ def test_wrong_arguments_of_an_owning_call() -> None:
         graph.call_owning([x, x], ("first",))
     with pytest.raises(TypeError, match=r"expected a torch\.Tensor"):
         graph.call_owning([x, 1.0], (0,))
+
+
+def test_debuggers_see_names_and_lines_of_kernels(tmp_path: Path) -> None:
+    """And the text that the lines are of lies where they say; results are those of the same instructions."""
+    graph = compile_graph(example(), CodegenOptions(tmp_path, debug=True))
+    check(graph)
+    folder = ArtifactStore(tmp_path).path(graph.artifact_key)
+    library = str(folder / "graph.so")
+    symbols = subprocess.run(["nm", library], capture_output=True, text=True, check=True).stdout
+    found = [line.split() for line in symbols.splitlines() if " t kernel_" in line]
+    places = {}
+    for address, _, name in found:
+        asked = ["addr2line", "-e", library, address]
+        places[name] = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
+    assert any(name.startswith("kernel_tanh__") for name in places), places
+    for name, place in places.items():
+        file, _, number = place.partition(":")
+        before = Path(file).read_text().splitlines()[: int(number.split()[0])]
+        head = next(line for line in reversed(before) if line.startswith('extern "C"'))
+        assert f" {name}(" in head
+    plain = compile_graph(example(), CodegenOptions(tmp_path))
+    assert plain.artifact_key != graph.artifact_key
+    x, w = torch.randn(4, 8), torch.randn(8, 8)
+    assert torch.equal(plain(x, w)[0], graph(x, w)[0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +12,9 @@ import torch
 
 from fx_interface.dialects import prims as p
 from inductor_codegen.codegen.triton.launch.kernels import KernelRecord
+from inductor_codegen.codegen.triton.wrapper import kernels_source
 from inductor_codegen.codegen.wrapper import write_entry
+from inductor_codegen.codegen.wrapper.labels import named_by_lines
 from inductor_codegen.ir.program import Program
 from inductor_codegen.native.cpu import build_entry
 from inductor_codegen.pipeline import kernel_sources, plan
@@ -90,3 +93,15 @@ def test_what_a_launch_may_take_for_granted() -> None:
     assert record.attributes(0) == {}
     assert record.attributes(1) == {(0,): divisible}
     assert record.attributes(3) == {(0,): divisible, (1,): divisible}
+
+
+def test_profilers_see_names_of_kernels(program: Program) -> None:
+    """Triton's functions are named as the kernels are, and the entry launches the same."""
+    named = named_by_lines(program)
+    text = kernels_source(named)
+    for plain, kernel in zip(program.kernels, named.kernels, strict=True):
+        assert kernel.name != plain.name
+        assert f"def {kernel.name}" in text
+    assert kernels_source(program) == re.sub(r"kernel_\w*__(?=[0-9a-f]{16})", "kernel_", text)
+    launches = write_entry(program, GPU).text.count("fx_gpu_launch(graph")
+    assert write_entry(named, GPU).text.count("fx_gpu_launch(graph") == launches

@@ -116,5 +116,8 @@ ENVIRONMENT = (
     Entry("TORCHDYNAMO_VERBOSE", COUNTERPART, "the logger `dynamo_capture` at DEBUG"),
     Entry("FXSTACK_CACHE_DIR", DONE, "ours: where artifacts are kept"),
     Entry("FXSTACK_CHECK", DONE, "ours: `1` runs each compiled graph beside eager once"),
+    Entry(
+        "FXSTACK_DEBUG_KERNELS", DONE, "ours: `1` names kernels by lines, and keeps their C++ for debuggers"
+    ),
     Entry("FXSTACK_ON_INTERNAL_ERROR", DONE, "ours: `raise` raises defects of the compiler itself"),
 )

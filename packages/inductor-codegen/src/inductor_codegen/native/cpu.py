@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -15,6 +17,7 @@ from inductor_codegen.native.library import LIBRARY, load_native_graph
 from inductor_codegen.native_errors import ArtifactLoadError, CompilationError
 from inductor_codegen.runtime import ENTRY_ABI, CompiledGraph, GraphRecord
 from inductor_codegen.toolchain.cpp_compiler import (
+    DEBUG_FLAGS,
     ENTRY_FLAGS,
     KERNEL_FLAGS,
     LARGE_ENTRY_FLAGS,
@@ -36,21 +39,25 @@ def build_graph(
     kernels: Sequence[str],
     store: ArtifactStore,
     compiler_command: str | None = None,
+    *,
+    debug: bool = False,
 ) -> CompiledGraph:
     """The callable for ``entry`` and its ``kernels``, out of the store if it is there.
 
-    ``kernels`` are C++ files that together hold every kernel once; they are compiled at the same time.
+    ``kernels`` are C++ files that together hold every kernel once; they are compiled at the same time. ``debug``: with
+    the lines of the C++, which is kept beside the library.
 
     MissingCompilerError IND111 without a compiler; CompilationError IND112 when the text is rejected, IND113 to IND115
     when the compiler cannot do its work.
     """
     compiler = find_compiler(compiler_command, memo=store.folder)
-    key = graph_key(entry, kernels, compiler)
+    key = graph_key(entry, kernels, compiler, debug=debug)
+    kept = store.path(key).absolute() if debug else None
 
     def create(folder: Folder) -> tuple[Any, Mapping[str, bytes]]:
         event.note(hit=False)
-        library, record = build_entry(entry, kernels, key, compiler, folder)
-        return record.to_data(), {LIBRARY: library}
+        library, record = build_entry(entry, kernels, key, compiler, folder, kept)
+        return record.to_data(), {LIBRARY: library, **sources(entry, kernels, key, kept)}
 
     with span("cache", what="library", key=key, hit=True) as event:
         try:
@@ -79,23 +86,43 @@ def load_again(
 
 
 def build_entry(
-    entry: EntrySource, kernels: Sequence[str], key: str, compiler: Compiler, folder: Folder
+    entry: EntrySource,
+    kernels: Sequence[str],
+    key: str,
+    compiler: Compiler,
+    folder: Folder,
+    kept: Path | None = None,
 ) -> tuple[bytes, GraphRecord]:
-    """The content of the library, made in ``folder``, and the record of a graph.
+    """The content of the library, made in ``folder``, and the record of a graph. ``kept``: where its C++ will lie
+    (``sources``), for debuggers; None: the library knows no lines.
 
     The library exports a symbol that names its key, so that another graph's is not taken for it.
     """
-    large = len(entry.text) > _LARGE_ENTRY
-    units = [Unit(f"kernels{i}", text, KERNEL_FLAGS, WIDE in text) for i, text in enumerate(kernels)]
-    text = entry.text + _MARK.format(name=_mark_of(key))
-    units.append(Unit("entry", text, LARGE_ENTRY_FLAGS if large else ENTRY_FLAGS))
+    units = _units(entry, kernels, key)
+    if kept is not None:
+        debugging = (*DEBUG_FLAGS, f"-fdebug-prefix-map={folder.path}={kept}")
+        units = [replace(unit, flags=(*unit.flags, *debugging)) for unit in units]
     with span("compile", units=units):
         library = build_library(compiler, units, folder, LIBRARY, (*_EXPORTED, _mark_of(key)))
     record = GraphRecord(key, entry.input_kinds, entry.output_kinds, entry.operators, entry.release_gil)
     return library, record
 
 
-def graph_key(entry: EntrySource, kernels: Sequence[str], compiler: Compiler) -> str:
+def _units(entry: EntrySource, kernels: Sequence[str], key: str) -> list[Unit]:
+    large = len(entry.text) > _LARGE_ENTRY
+    units = [Unit(f"kernels{i}", text, KERNEL_FLAGS, WIDE in text) for i, text in enumerate(kernels)]
+    text = entry.text + _MARK.format(name=_mark_of(key))
+    return [*units, Unit("entry", text, LARGE_ENTRY_FLAGS if large else ENTRY_FLAGS)]
+
+
+def sources(entry: EntrySource, kernels: Sequence[str], key: str, kept: Path | None) -> Mapping[str, bytes]:
+    """The C++ files that a library's lines are of; none if it knows no lines."""
+    return {
+        f"{unit.name}.cpp": unit.text.encode() for unit in _units(entry, kernels, key) if kept is not None
+    }
+
+
+def graph_key(entry: EntrySource, kernels: Sequence[str], compiler: Compiler, *, debug: bool = False) -> str:
     """A key over all text, the compiler, the processor, and the versions of torch and this runtime."""
     operators = [str(call.to_data()) for call in entry.operators]
     kinds = f"{entry.input_kinds} {entry.output_kinds} {entry.release_gil}"
@@ -109,6 +136,7 @@ def graph_key(entry: EntrySource, kernels: Sequence[str], compiler: Compiler) ->
         entry.text,
         *kernels,
         *operators,
+        *(DEBUG_FLAGS if debug else ()),
     )
 
 

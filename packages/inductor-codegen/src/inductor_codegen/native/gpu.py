@@ -19,7 +19,7 @@ from inductor_codegen.codegen.triton.wrapper import kernels_source
 from inductor_codegen.codegen.wrapper import write_entry
 from inductor_codegen.codegen.wrapper.kernel_calls import CPU
 from inductor_codegen.ir.program import Program
-from inductor_codegen.native.cpu import build_entry, graph_key, load_again
+from inductor_codegen.native.cpu import build_entry, graph_key, load_again, sources
 from inductor_codegen.native.library import LIBRARY
 from inductor_codegen.native.recordable import why_not_recorded
 from inductor_codegen.native_errors import ArtifactLoadError
@@ -32,9 +32,15 @@ _MODULE = "kernels.py"
 
 
 def build_triton_graph(
-    program: Program, device: torch.device, store: ArtifactStore, compiler_command: str | None = None
+    program: Program,
+    device: torch.device,
+    store: ArtifactStore,
+    compiler_command: str | None = None,
+    *,
+    debug: bool = False,
 ) -> CompiledGraph:
-    """The callable for a program whose kernels run on a CUDA ``device``, out of the store if it is there.
+    """The callable for a program whose kernels run on a CUDA ``device``, out of the store if it is there. ``debug`` as
+    for ``build_graph``; the lines of kernels in Triton are those of ``kernels.py`` always.
 
     ImportError without Triton; MissingCompilerError IND111 without a C++ compiler, which the entry needs.
     """
@@ -44,12 +50,13 @@ def build_triton_graph(
     there, here = (replace(program, kernels=program.kernels_on(at)) for at in (device, CPU))
     text, on_cpu = kernels_source(there), kernel_sources(here) if here.kernels else ()
     versions = ("triton", importlib.metadata.version("triton"), str(device), text, *on_cpu)
-    key = content_key(graph_key(entry, versions, compiler))
+    key = content_key(graph_key(entry, versions, compiler, debug=debug))
+    kept = store.path(key).absolute() if debug else None
     records = [KernelRecord.of(kernel).to_data() for kernel in there.kernels]
 
     def create(folder: Folder) -> tuple[Any, Mapping[str, bytes]]:
         event.note(hit=False)
-        library, record = build_entry(entry, on_cpu, key, compiler, folder)
+        library, record = build_entry(entry, on_cpu, key, compiler, folder, kept)
         metadata = {
             "kind": "triton",
             "graph": record.to_data(),
@@ -57,7 +64,8 @@ def build_triton_graph(
             "kernels": records,
             "not_recorded": why_not_recorded(program),
         }
-        return metadata, {LIBRARY: library, _MODULE: text.encode()}
+        files = {LIBRARY: library, _MODULE: text.encode(), **sources(entry, on_cpu, key, kept)}
+        return metadata, files
 
     with span("cache", what="library", key=key, hit=True) as event:
         try:

@@ -39,6 +39,8 @@ images takes three times as long where nothing is moved into branches."""
 _OF_GCC = (*_QUICK, *_UNCONDITIONAL)
 ENTRY_FLAGS = ("-O1", "-fopenmp")
 LARGE_ENTRY_FLAGS = ("-O0", "-fopenmp")
+DEBUG_FLAGS = ("-g", "-fno-omit-frame-pointer")
+"""Lines for debuggers, and frames that profilers can walk; what is computed stays the same."""
 _NATIVE = ("-march=native",) if platform.machine() in ("x86_64", "AMD64") else ("-mcpu=native",)
 _WIDE = "-mprefer-vector-width=512"
 _WITH_WIDE_VECTORS = "x86-64-v4"
