@@ -15,6 +15,7 @@ from dynamo_capture.driver.profiled_ranges import name_range, shown_code
 from dynamo_capture.foundation.break_kinds import DATA_NUMBER
 from dynamo_capture.foundation.errors import BACKEND_RAISED, BACKEND_RESULT, BackendError, GraphBreak
 from dynamo_capture.foundation.graph_breaks import BreakReport
+from dynamo_capture.function_transforms.batched import Batched, may_be_batched
 from dynamo_capture.graph.graph_builder import GraphInput
 from dynamo_capture.hook.frame_hook import FrameView, RegionFunction, propagate
 from dynamo_capture.runtime import replacement_calls
@@ -67,7 +68,7 @@ class BackendCall:
         relied = len(self._tx.env.guards)
         shorter = output.rehearsal(module)
         if self._tx.levels:
-            self.compiled = self._in_transforms(module)
+            self.compiled = self._in_transforms(module, results)
         else:
             compiled = self._call_backend(module, [item.example for item in output.inputs])
             self.compiled = self._failing_whole(compiled, shorter)
@@ -76,14 +77,18 @@ class BackendCall:
             self.compiled = replacement_calls.call_restoring_modes(self.compiled)
         return self.compiled, output.inputs
 
-    def _in_transforms(self, module: GraphModule) -> Any:
-        """The graph as torch's own operators, which the levels of transforms around the function see one by one."""
+    def _in_transforms(self, module: GraphModule, results: Sequence[Any]) -> Any:
+        """The graph as torch's own operators, which the levels of transforms around the function see one by one; in
+        ``vmap`` compiled with that."""
         output = self._tx.output
         emit("graph", code=self._view.code, graph=module)
         output.fails_whole = output.is_repeatable
         if output.assumes and not output.fails_whole:
             raise GraphBreak(DATA_NUMBER, "a number from data decides in a graph that cannot be undone")
-        return RegionFunction(module.forward, None)
+        run: Any = module.forward
+        if self._session.alone is not None and may_be_batched(self._tx.levels, output, results):
+            run = Batched(module, self._tx.levels, self._session.alone)
+        return RegionFunction(run, None)
 
     def _call_backend(self, module: GraphModule, inputs: list[Any]) -> Any:
         backend = forced_backend() or self._session.backend

@@ -219,7 +219,14 @@ def optimize(
     session = Session(backend, library, fullgraph, dynamic, memo, waits=concurrent == "wait")
     session.limit_is_stated = recompile_limit is not None
     session.guard_filter = guard_filter
+    session.alone = lambda function: _alone(session)(function)
     return Optimizer(session, recompile_limit, name)
+
+
+def _alone(session: Session) -> Optimizer:
+    """What makes one graph of a function by the options of ``session``, or refuses it."""
+    made = Session(session.backend, session.library, True, session.dynamic, session.memo, waits=session.waits)
+    return Optimizer(made, None)
 
 
 def explain(function: Callable[..., Any], **settings: Any) -> Callable[..., Report]:

@@ -6,7 +6,7 @@ the levels, from the innermost one outwards.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -73,3 +73,27 @@ def levels_aside() -> Iterator[None]:
     finally:
         for one in reversed(aside):
             _levels.push_dynamic_layer_stack(one)
+
+
+def without_batches(
+    values: Sequence[Any], count: int
+) -> tuple[list[Any], tuple[tuple[int | None, ...], ...]]:
+    """Values without what the ``count`` levels, all of them ``vmap``s, have wrapped them in; and for each level,
+    outermost first, the dimension of each value that is its slices'."""
+    dims: list[tuple[int | None, ...]] = []
+    plain = list(values)
+    for level in range(count, 0, -1):
+        of_level: list[int | None] = [None] * len(plain)
+        for index, value in enumerate(plain):
+            if isinstance(value, torch.Tensor) and _levels.maybe_get_level(value) == level:
+                of_level[index] = _levels.maybe_get_bdim(value)
+                plain[index] = _levels.get_unwrapped(value)
+        dims.insert(0, tuple(of_level))
+    return plain, tuple(dims)
+
+
+def wrapped_again(value: torch.Tensor, levels: Sequence[int]) -> Any:
+    """A tensor whose first dimensions are the slices of these levels, as those see it."""
+    for level in levels:
+        value = _levels._add_batch_dim(value, 0, level)
+    return value
