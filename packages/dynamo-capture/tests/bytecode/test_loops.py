@@ -7,7 +7,7 @@ from typing import Any
 
 from dynamo_capture.bytecode.control_flow import ControlFlow
 from dynamo_capture.bytecode.decode import decode
-from dynamo_capture.bytecode.loops import loop_around, loop_region
+from dynamo_capture.bytecode.loops import loop_around, loop_left_at, loop_region
 
 
 def _flow(function: Callable[..., Any]) -> ControlFlow:
@@ -82,3 +82,38 @@ def test_the_innermost_loop_around_an_instruction() -> None:
     assert loop_around(flow, outer - 1) == outer
     assert loop_around(flow, 0) is None
     assert loop_around(flow, len(flow.instructions) - 1) is None
+
+
+def left_at_branches(items: Any, go: Any) -> Any:
+    found = []
+    for item in items:
+        if item == 1:
+            continue
+        found.append(item)
+        if item == 2:
+            break
+    while go(found):
+        if found:
+            found.pop()
+        if item == 3:
+            return None
+    return found
+
+
+def test_the_loop_that_a_branch_may_leave() -> None:
+    flow = _flow(left_at_branches)
+    (head,) = _heads(flow)
+    regions = [
+        loop_left_at(flow, index)
+        for index, one in enumerate(flow.instructions)
+        if one.opname.startswith("POP_JUMP")
+    ]
+    found = [region for region in regions if region]
+    assert found[0] == loop_region(flow, head)
+    methods = [
+        {one.argval for index, one in enumerate(flow.instructions) if index in region and one.argval}
+        for region in found
+    ]
+    assert ["append" in names for names in methods] == [True] + [False] * (len(found) - 1)
+    assert ["pop" in names for names in methods] == [False] + [True] * (len(found) - 1)
+    assert len(found) < len(regions)  # `item == 1` and `if found` stay in their loops

@@ -42,3 +42,89 @@ def test_a_loop_over_masks():
 
     limits = [X[:, 0] > limit for limit in (0, 4, 8, 12, 18)]
     assert _versions(program, (X, limits), (X, limits)) <= 5
+
+
+def appended(x, rate):
+    found = []
+    for _ in range(6):
+        x = x * rate
+        found.append(x)
+        if x.sum() > 10:
+            break
+    return torch.cat(found).mean() * 2
+
+
+def added(x, rate):
+    found, total = [], torch.zeros(())
+    while total < 10:
+        x = x * rate
+        found += [x]
+        total = total + x.sum()
+    return torch.stack(found).amax(0) * 2
+
+
+def gone_through(x, rate):
+    found, total = [], 0
+    for _ in range(6):
+        x = x * rate
+        found.append(x)
+        if x.sum().item() > 10:
+            break
+    for one in found:
+        total = total + one
+    return total
+
+
+def stops(x):
+    return bool(x.sum() > 10)
+
+
+def asked_by_a_function(x, rate):
+    found = []
+    while True:
+        x = x * rate
+        found.append(x)
+        if stops(x):
+            break
+    return torch.cat(found).mean() * 2
+
+
+def _graphs(program, *rates):
+    """How many graphs there are after each call; the results are eager's."""
+    graphs, lengths = [], []
+    compiled = optimize(
+        lambda graph, inputs: graphs.append(graph) or graph.forward, operators=primtorch_decomps.LIBRARY
+    )(program)
+    for rate in rates:
+        x = torch.full((4,), 0.7)
+        assert torch.equal(compiled(x, torch.tensor(rate)), program(x, torch.tensor(rate)))
+        lengths.append(len(graphs))
+    return lengths
+
+
+@pytest.mark.parametrize("program", [appended, added, gone_through, asked_by_a_function])
+def test_lists_that_a_loop_makes_as_long_as_data_say(program):
+    """One version of what comes after the loop."""
+    lengths = _graphs(program, 2.0, 1.5, 1.2, 2.2, 1.1)
+    assert lengths == lengths[:1] * 5
+    assert lengths[0] <= 3
+
+
+def of_one_length(x, rate):
+    state = [x, x + 1]
+    for _ in range(6):
+        x = torch.stack(state).sum(0) * rate
+        state = [x.tanh(), x * 0.5]
+        if x.sum() > 10:
+            break
+    return torch.cat(state)
+
+
+def test_lists_that_are_replaced_are_read():
+    joined = []
+    compiled = optimize(
+        lambda graph, inputs: joined.append("torch.cat" in str(graph.graph)) or graph.forward
+    )(of_one_length)
+    x, rate = torch.full((4,), 0.7), torch.tensor(1.5)
+    assert torch.equal(compiled(x, rate), of_one_length(x, rate))
+    assert joined.count(True) == 1

@@ -2,6 +2,7 @@
 
 region = loop_region(flow, head)      # the head and the body, inner loops included
 head = loop_around(flow, index)       # the innermost loop that instruction ``index`` belongs to, or begins
+region = loop_left_at(flow, index)    # the loop, of either kind, that branch ``index`` may leave
 """
 
 from __future__ import annotations
@@ -45,3 +46,28 @@ def loop_around(flow: ControlFlow, index: int) -> int | None:
             if index in region:
                 return head
     return None
+
+
+def loop_left_at(flow: ControlFlow, index: int) -> frozenset[int]:
+    """The loop around a branch, if one of its ways leaves that and the other stays; else nothing."""
+    head = loop_around(flow, index)
+    region = _cycle(flow, index) if head is None else loop_region(flow, head)
+    ways = flow.successors[index] if index in region else ()
+    return region if any(way not in region for way in ways) else frozenset()
+
+
+def _cycle(flow: ControlFlow, index: int) -> frozenset[int]:
+    """What control may come to from an instruction and come back to it from."""
+    ahead = flow.reachable(flow.successors[index])
+    ways_in: dict[int, list[int]] = {}
+    for one in ahead:
+        for successor in flow.successors[one]:
+            ways_in.setdefault(successor, []).append(one)
+    found: set[int] = set()
+    pending = [index] if index in ahead else []
+    while pending:
+        one = pending.pop()
+        if one not in found:
+            found.add(one)
+            pending += ways_in.get(one, ())
+    return frozenset(found)

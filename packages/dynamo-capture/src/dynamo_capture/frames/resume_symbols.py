@@ -7,13 +7,13 @@ y = rows * 2            # ``rows`` of any number, the first time already
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from types import CodeType
 
 from dynamo_capture.bytecode import ResumeCodes
 from dynamo_capture.bytecode.decoded import decoded
 from dynamo_capture.bytecode.liveness import reads_and_writes
-from dynamo_capture.bytecode.loops import loop_region
+from dynamo_capture.bytecode.loops import loop_left_at, loop_region
 from dynamo_capture.bytecode.resume.code import Parameter, parameter_name
 from dynamo_capture.frames.frame import Frame
 from dynamo_capture.frames.left_functions import left_loop
@@ -51,6 +51,7 @@ def note(session: Session, tx: Context, frames: Sequence[Frame], opens: bool) ->
             _note(tx, name, value, known)
         for depth, value in enumerate(frame.stack):
             _note(tx, _place(depth), value, known)
+        known.update(dict.fromkeys(_resized_in(frame, _left_by_data(frame)), "all"))
     loop = left_loop(frames[-1], frames[-1].next)
     if loop is not None:
         known.update(dict.fromkeys(_changed_in(frames[-1], loop), "all"))
@@ -74,6 +75,37 @@ def _changed_in(frame: Frame, loop: int) -> Iterator[str]:
             value = value.content if isinstance(value, CellValue) else value
             if isinstance(value, ListValue | DictValue):
                 yield name
+
+
+_RESIZING = frozenset({"append", "extend", "insert", "pop", "remove", "clear"})
+
+
+def _resized_in(frame: Frame, loop: Collection[int]) -> Iterator[str]:
+    """The variables whose lists a loop makes longer or shorter: ``found.append(x)``, ``found += [x]``."""
+    instructions = decoded(frame.code).body.instructions
+    for index in sorted(loop):
+        before, instruction = instructions[index - 1], instructions[index]
+        if instruction.opname in ("LOAD_METHOD", "LOAD_ATTR") and instruction.argval in _RESIZING:
+            yield from reads_and_writes(before)[0][-1:]
+        elif before.opname == "BINARY_OP" and before.argval == "+=":
+            stored = reads_and_writes(instruction)[1]
+            yield from (name for name in stored if isinstance(frame.variables.get(name), ListValue))
+
+
+def _left_by_data(frame: Frame) -> frozenset[int]:
+    """The loop that ends when Python says so, if a frame stands in the condition of the branch: nobody knows how many
+    rounds it has."""
+    flow = decoded(frame.code).flow
+    for index in range(frame.next, len(flow.instructions)):
+        opname = flow.instructions[index].opname
+        if opname.startswith("POP_JUMP"):
+            return loop_left_at(flow, index)
+        if opname.startswith(_STATEMENT_ENDS):
+            break
+    return frozenset()
+
+
+_STATEMENT_ENDS = ("STORE_", "DELETE_", "POP_TOP", "JUMP_", "RETURN_", "FOR_ITER", "YIELD_")
 
 
 def _note(tx: Context, name: str, value: Value, known: Varying) -> None:

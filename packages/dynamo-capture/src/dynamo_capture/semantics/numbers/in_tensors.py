@@ -52,9 +52,7 @@ def read_by_torch(tx: Context, call: Any) -> Value | None:
         return value.tensor() if isinstance(value, RuntimeFloat) and value.is_open else value
 
     args = list(map(tensor, call.args))
-    if (
-        written and args[0].meta.requires_grad and torch.is_grad_enabled()
-    ):  # the backward reads what was there
+    if written and owner.meta.requires_grad and torch.is_grad_enabled():  # the backward reads what was there
         args[0] = owner.call_method(tx, "clone", [], {})
     kwargs = {key: tensor(value) for key, value in call.kwargs.items()}
     made: Value = tx.tensors.operation("call_function", function, function, args, kwargs)
