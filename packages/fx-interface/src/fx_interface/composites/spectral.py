@@ -85,8 +85,6 @@ def istft(
     total = n_fft + hop * (count - 1)
     start = n_fft // 2 if center else 0
     end = start + length if length is not None else total - start
-    if end > total:
-        return torch.istft(input, n_fft, *given)
     frames = aten._fft_c2r.default(half, [2], _BY_ROOT if normalized else _BY_COUNT, n_fft)
     shape = _shape_of(window, wide, n_fft, frames)
     weight = frames.new_ones(n_fft) if shape is None else shape
@@ -96,6 +94,8 @@ def istft(
     signal, weights = signal[:, start:end], weights[:, start:end]
     torch._assert_async(weights.abs().min() >= 1e-11, "window overlap add min: 1")
     made: torch.Tensor = signal / weights
+    if end > total:  # of which torch warns once
+        made = functional.pad(made, [0, end - total])
     return made if input.dim() == 3 else made.squeeze(0)
 
 
