@@ -19,6 +19,7 @@ from aot_autograd.recording.values import Value
 from aot_autograd.views.memory import conform, read, write
 from aot_autograd.views.overlaps import refuse_overlaps
 from fx_interface.errors import UnsupportedProgramError
+from fx_interface.operator_facts.masks import MASKS, check_masks
 from fx_interface.symbols import Relation
 from fx_interface.tensor_spec import TensorSpec
 
@@ -138,13 +139,15 @@ def _batch_norm_backward(
 
 def _index(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
     """A mask among the indices stands for the places of its set elements, as torch's kernel has it."""
+    data, given = values_of(trace, args[0]), values_of(trace, args[1])
+    check_masks(data.spec.sizes, [None if index is None else index.spec for index in given], trace.env)
     indices: list[Any] = []
-    for index in args[1]:
-        if isinstance(index, torch.Tensor) and index.dtype in (torch.bool, torch.uint8):
-            indices += _places(trace, values_of(trace, index))
+    for index in given:
+        if index is not None and index.spec.dtype in MASKS:
+            indices += _places(trace, index)
         else:
-            indices.append(values_of(trace, index))
-    return results(trace, trace.recorder.call(op, (values_of(trace, args[0]), indices), kwargs))
+            indices.append(index)
+    return results(trace, trace.recorder.call(op, (data, indices), kwargs))
 
 
 def _places(trace: Trace, mask: Value) -> list[Value]:

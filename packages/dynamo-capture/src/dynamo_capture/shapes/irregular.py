@@ -15,6 +15,7 @@ from dynamo_capture.foundation.errors import OUT_ARGUMENT, DataDependent
 from dynamo_capture.shapes import forward_derivatives
 from dynamo_capture.shapes.inferring import Inferring
 from fx_interface.errors import UnsupportedProgramError
+from fx_interface.operator_facts.masks import MASKS, check_masks
 from fx_interface.symbols import Expr, substitute
 from fx_interface.tensor_spec import TensorSpec, contiguous_strides
 
@@ -67,9 +68,10 @@ def renamed(spec: TensorSpec, old: Expr, new: Expr) -> TensorSpec:
 
 def _index(inference: Inferring, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
     """A mask among the indices stands for the places of its elements that are set."""
+    check_masks(inference.plain(args[0]).sizes, inference.plain(args[1]), inference.env)
     indices: list[Any] = []
     for item in args[1]:
-        if isinstance(item, torch.Tensor) and item.dtype in (torch.bool, torch.uint8):
+        if isinstance(item, torch.Tensor) and item.dtype in MASKS:
             rows = _counting(inference, aten.nonzero.default, (item,), {}).spec
             column = TensorSpec(rows.sizes[:1], rows.strides[:1], rows.dtype, rows.device)
             indices += [inference.results(func, column) for _ in range(item.dim())]
