@@ -300,3 +300,20 @@ def test_a_view_whose_memory_gets_a_history():
             program(x, torch.ones(1).reshape(()), log)
         assert log == ["before"]
         assert traceback.extract_tb(caught.value.__traceback__)[-1].line == "y.sub_(y)"
+
+
+def test_a_tensor_without_data_is_not_copied():
+    def f(x, log):
+        linear = torch.nn.Linear(2, 2, device="meta")
+        for copy in (lambda: linear.to("cpu"), lambda: x.copy_(linear.bias)):
+            try:
+                copy()
+            except NotImplementedError as error:
+                log.append(str(error))
+        return x + 1
+
+    logs = [], []
+    for program, log in zip((f, optimize(lambda graph, inputs: graph.forward)(f)), logs, strict=True):
+        assert program(torch.ones(2), log).tolist() == [2, 2]
+    assert logs[0] == logs[1]
+    assert len(logs[0]) == 2

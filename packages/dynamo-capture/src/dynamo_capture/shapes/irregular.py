@@ -106,6 +106,15 @@ def _same(inference: Inferring, func: OpOverload, args: tuple[Any, ...], kwargs:
     return args[0]
 
 
+def _copied(inference: Inferring, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    """A tensor on the meta device has no data that could be copied anywhere else."""
+    source = args[0] if func is aten._to_copy.default else args[1]
+    target = kwargs.get("device") or args[0].device
+    if isinstance(source, torch.Tensor) and source.is_meta and target.type != "meta":
+        raise NotImplementedError("Cannot copy out of meta tensor; no data!")
+    return NotImplemented
+
+
 def _batch_norm(
     inference: Inferring, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> Any:
@@ -237,6 +246,7 @@ IRREGULAR: dict[OpOverload, Rule] = {
     aten.detach_.default: _same,
     aten._fused_sdp_choice.default: _sdp_choice,
     aten.index.Tensor: _index,
+    **dict.fromkeys((aten._to_copy.default, aten.copy_.default), _copied),
     **dict.fromkeys((aten.nonzero.default, aten.argwhere.default, aten.masked_select.default), _counting),
     **dict.fromkeys(
         (

@@ -13,8 +13,9 @@ from typing import Any
 
 from fx_interface.composites import COMPOSITES
 
-_SAYING = frozenset({"warnings", "_get_softmax_dim"})
-"""Names that the code of such a function mentions; the second is torch's own function that does."""
+_SAYING = frozenset({"warnings", "_get_softmax_dim", "_Reduction"})
+"""Names that the code of such a function mentions; the second is torch's own function that does, the third a module
+with such functions."""
 
 
 class Heard:
@@ -43,7 +44,20 @@ def listening(function: Callable[..., Any]) -> tuple[Callable[..., Any], Heard]:
         inner = names.get(name)
         if isinstance(inner, types.FunctionType):
             names[name] = _with_names(inner, names)
+        elif isinstance(inner, types.ModuleType):
+            names[name] = _module_with(inner, heard)
     return _with_names(function, names), heard
+
+
+def _module_with(module: types.ModuleType, heard: Heard) -> types.SimpleNamespace:
+    """The functions of a module, whose warnings go to ``heard``."""
+    names = {**vars(module), "warnings": heard}
+    names |= {
+        name: _with_names(value, names)
+        for name, value in vars(module).items()
+        if isinstance(value, types.FunctionType)
+    }
+    return types.SimpleNamespace(**names)
 
 
 def _with_names(function: types.FunctionType, names: dict[str, Any]) -> types.FunctionType:
