@@ -4,8 +4,9 @@
         row = index[point];                            an error where it is out of range
         target[row and point] += source[point];        but for rows that are skipped
 
-One loop after the other and one point after the other, as torch's kernels do it with one thread. Threads share the
-target's rows, so that each sum has its terms in the same order with any number of them.
+One loop after the other and one point after the other, as torch's kernels do it with one thread. Threads share a loop
+whose points are added to different memory, or else the target's rows, so that each sum has its terms in the same order
+with any number of them.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ class ScatterForm:
     """Strides, in elements, have a number for each loop of the kernel: ``index`` 0 where all points of the loop have
     one row, ``target`` 0 where a row takes the place of the loop. ``rows`` and ``step`` are the size and the stride of
     the dimension that is indexed. Negative rows count from the end if it ``wraps``; the row ``skipped`` gets nothing.
+    Threads share the loop ``shared``, or the rows. ``beside``: what the innermost loop adds to are all rows at one
+    place, whose sums are kept apart, in float32 if they have 16 bits, while the loop runs.
     """
 
     dtype: torch.dtype
@@ -38,6 +41,8 @@ class ScatterForm:
     step: IntLike
     wraps: bool
     skipped: int | None
+    shared: int | None
+    beside: bool
 
     @property
     def depth(self) -> int:

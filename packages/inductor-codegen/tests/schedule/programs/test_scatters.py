@@ -66,6 +66,16 @@ CASES: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
     (aten._unsafe_index_put.default, (numbers(5, 16), [rows(5, 20)], numbers(20, 16), True)),
     (aten.scatter_add.default, (numbers(5, 16), 0, rows(5, 20, 1).expand(20, 16), numbers(20, 16))),
     (aten.scatter_add.default, (numbers(5, 16), 0, rows(5, 20, 1).expand(20, 12), numbers(30, 16))),
+    (aten.scatter_add.default, (numbers(5, 16), 1, rows(16, 5, 20), numbers(5, 20))),
+    (aten.scatter_add.default, (numbers(5, 16), 0, rows(5, 20, 16), numbers(20, 16))),
+    (aten.scatter_add.default, (numbers(5, 16), 1, rows(16, 3, 20), numbers(4, 30))),
+    (aten.scatter_add.default, (numbers(16, 5).t(), 1, rows(16, 5, 20), numbers(20, 5).t())),
+    (aten.scatter_add.default, (numbers(40, 4, 3), 1, rows(4, 40, 9, 3), numbers(40, 9, 3))),
+    (aten.scatter_add.default, (numbers(5, 9000), 1, rows(9000, 5, 20), numbers(5, 20))),
+    (aten.scatter_add.default, (numbers(40), 0, rows(40, 200), numbers(200))),
+    (aten.index_add.default, (numbers(5), 0, rows(5, 20), numbers(20))),
+    (aten.index_add.default, (numbers(5, 2), 0, rows(5, 20), numbers(20, 2))),
+    (aten.index_put.default, (numbers(9), [rows(9, 200) - 9], numbers(200), True)),
     (aten.embedding_dense_backward.default, (numbers(4, 6, 16), rows(9, 4, 6), 9, 3, False)),
     (aten.embedding_dense_backward.default, (numbers(4, 6, 16), rows(9, 4, 6), 9, -1, False)),
     (aten.embedding_dense_backward.default, (numbers(16), rows(9), 9, -1, False)),
@@ -107,6 +117,20 @@ def test_what_torch_adds_up_in_float32_is_torchs_own(op: Any, dtype: torch.dtype
     assert torch.equal(made, expected)
 
 
+@pytest.mark.parametrize("dtype", [*FLOATS, torch.int64, torch.int32])
+@pytest.mark.parametrize("op", [aten.scatter_add.default, aten.index_put.default])
+def test_single_elements_are_summed_as_torch_sums_them(op: Any, dtype: torch.dtype) -> None:
+    """``scatter_add`` rounds a sum of 16 bits once, ``index_put`` each addition."""
+    if op is aten.scatter_add.default:
+        base, source = numbers(3, 16, dtype=dtype), numbers(3, 200, dtype=dtype)
+        program, (made,), expected = run(op, base, 1, rows(16, 3, 200), source)
+    else:
+        base, source = numbers(16, dtype=dtype), numbers(200, dtype=dtype)
+        program, (made,), expected = run(op, base, [rows(16, 200)], source, True)
+    assert kernels(program) == ["copy", "scatter"]
+    assert torch.equal(made, expected)
+
+
 def test_a_base_that_nobody_reads_any_more_is_added_to() -> None:
     args = (numbers(5, 16), 0, rows(5, 20), numbers(20, 16))
     program, (made,), expected = run(aten.index_add.default, *args, read=True)
@@ -118,10 +142,9 @@ def test_a_base_that_nobody_reads_any_more_is_added_to() -> None:
 @pytest.mark.parametrize(
     ("op", "args"),
     [
-        (aten.index_add.default, (numbers(5), 0, rows(5, 20), numbers(20))),
-        (aten.index_add.default, (numbers(5, 2), 0, rows(5, 20), numbers(20, 2))),
-        (aten.scatter_add.default, (numbers(5, 16), 1, rows(5, 5, 20), numbers(5, 20))),
         (aten.index_put.default, (numbers(5, 16), [rows(5, 20)], numbers(20, 16))),
+        (aten.index_add.default, (numbers(0, 16), 0, rows(1, 3), numbers(3, 16))),
+        (aten.scatter_add.default, (numbers(5, 16), 1, rows(16, 5, 0), numbers(5, 0))),
         (aten.index_put.default, (numbers(5, 9, 16), [rows(5, 20), rows(9, 20)], numbers(20, 16), True)),
         (aten.embedding_dense_backward.default, (numbers(4, 6, 16), rows(9, 4, 6), 9, 3, True)),
     ],

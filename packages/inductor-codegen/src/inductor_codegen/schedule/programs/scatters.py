@@ -31,9 +31,13 @@ from inductor_codegen.schedule.kernels.called import Called, copy, named, size_n
 _DTYPES = (torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.int64, torch.int32)
 _INDICES = (torch.int64, torch.int32)
 _IN_FLOAT32 = ("aten.index_add.default", "aten.scatter_add.default")
-"""Operators whose kernels add 16-bit floats up in float32; the others round each sum, as kernels here do."""
-_SHORTEST = 8
-"""Elements of a row from which a kernel is faster than torch's."""
+"""Operators whose kernels add 16-bit floats up in float32 and round the sums; the others round after each addition."""
+
+
+_MOST_BESIDE = 4096
+"""Rows whose sums are kept beside the target: so many are in the nearest cache."""
+_SHARED_FROM = 32
+"""Points of a loop from which threads share it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,26 +65,21 @@ def scatter_kernels(call: ExternalCall, lowered: Lowered, env: ShapeEnv) -> list
     result = lowered.values[number]
     if result.device.type != "cpu" or result.dtype not in _DTYPES or not result.sizes:
         return []
-    if result.dtype.itemsize == 2 and str(call.op) in _IN_FLOAT32:
-        return []
     declared = [argument.name for argument in call.op._schema.arguments]
     given = dict(zip(declared, call.args, strict=False)) | dict(call.kwargs)
     told = read(given, result)
     if told is None or not is_disjoint(result.sizes, result.strides, env):
         return []
+    if any(isinstance(size, int) and size == 0 for size in (*result.sizes, *told.seen[0])):
+        return []  # torch checks an index where there is nothing to add, or to add to
     source, index = (lowered.values[placed.source] for placed in (told.source, told.index))
     if source.dtype != result.dtype or index.dtype not in _INDICES or source.device != index.device:
         return []
-    made = _scatter(told, index.dtype, result)
-    if made is None:
+    halves, in_float32 = result.dtype.itemsize == 2, str(call.op) in _IN_FLOAT32
+    made, beside = _scatter(told, index.dtype, result, in_float32 or not halves)
+    if halves and in_float32 and not beside:
         return []
     return [zeros(result) if told.base is None else copy(told.base, result), made]
-
-
-def _adds_rows(form: ScatterForm, loops: Sequence[LoopVar]) -> bool:
-    """Whether numbers that follow each other get the same row: torch's kernels add single ones as fast."""
-    last = loops[-1].extent if loops else 0
-    return form.depth < len(loops) and not (isinstance(last, int) and last < _SHORTEST)
 
 
 def _index_add(given: Mapping[str, Any], result: Value) -> _Sum | None:
@@ -149,7 +148,8 @@ def _broadcast(layout: Layout, sizes: Sizes) -> Sizes | None:
     return tuple(strides) if missing >= 0 else None
 
 
-def _scatter(told: _Sum, index: torch.dtype, result: Value) -> Called | None:
+def _scatter(told: _Sum, index: torch.dtype, result: Value, kept: bool) -> tuple[Called, bool]:
+    """The kernel, and whether it keeps sums beside the target: if they may be ``kept`` without a rounding of each."""
     sizes, of_index, of_source = told.seen
     of_target = (*result.strides[: told.dim], *(0,) * told.inside, *result.strides[told.dim + 1 :])
     long = [place for place, size in enumerate(sizes) if not is_one(size)]
@@ -158,9 +158,11 @@ def _scatter(told: _Sum, index: torch.dtype, result: Value) -> Called | None:
     )
     rows, step = result.sizes[told.dim], result.strides[told.dim]
     loops = tuple(LoopVar(f"i{place}", sizes[place]) for place in long)
-    form = ScatterForm(result.dtype, index, source, chosen, target, rows, step, told.wraps, told.skipped)
-    if not _adds_rows(form, loops):
-        return None
+    shared = _shared(loops, chosen, target)
+    beside = kept and told.inside == 1 and _beside(loops, chosen, target, rows)
+    form = ScatterForm(
+        result.dtype, index, source, chosen, target, rows, step, told.wraps, told.skipped, shared, beside
+    )
     names = size_names((*(loop.extent for loop in loops), *source, *chosen, *target, rows, step))
     parameters: tuple[Parameter, ...] = (
         BufferParameter(SOURCE, result.dtype, Access.READ),
@@ -170,4 +172,23 @@ def _scatter(told: _Sum, index: torch.dtype, result: Value) -> Called | None:
     )
     name = named("scatter_", (form, loops, parameters))
     kernel = ScatterKernel(name, parameters, loops, (), Vector.INNER, (), ("sums by index",), form)
-    return Called(kernel, (told.source, told.index, result), tuple(map(symbol, names)))
+    return Called(kernel, (told.source, told.index, result), tuple(map(symbol, names))), beside
+
+
+def _shared(loops: Sequence[LoopVar], index: Sequence[IntLike], target: Sequence[IntLike]) -> int | None:
+    """The loop that threads share: one whose points lie in memory of their own, outside of the choice of a row."""
+    for place, (loop, chosen, step) in enumerate(zip(loops, index, target, strict=True)):
+        far = not (isinstance(loop.extent, int) and loop.extent < _SHARED_FROM)
+        if step != 0 and far and (place == 0 or chosen != 0):
+            return place
+    return None
+
+
+def _beside(
+    loops: Sequence[LoopVar], index: Sequence[IntLike], target: Sequence[IntLike], rows: IntLike
+) -> bool:
+    """Whether the innermost loop adds to single elements of one line of the target, and to many of them."""
+    if not loops or index[-1] == 0 or target[-1] != 0 or any(step == 0 for step in target[:-1]):
+        return False
+    terms = loops[-1].extent
+    return isinstance(rows, int) and isinstance(terms, int) and 4 <= rows <= min(_MOST_BESIDE, 4 * terms)

@@ -39,6 +39,24 @@ def test_shares_give_the_same(shares: int) -> None:
     assert torch.equal(made, x.index_add(0, i, s))
 
 
+@pytest.mark.parametrize(("rows", "apart"), [(64, True), (3, False)])
+@pytest.mark.parametrize("shares", [1, 3, 70])
+def test_shares_of_single_elements_give_the_same(rows: int, apart: bool, shares: int) -> None:
+    """Lines of the target are shared where there are many, and else places in them."""
+    graph = ExampleGraph()
+    x, i, s = torch.randn(rows, 50), torch.randint(0, 50, (rows, 20_000)), torch.randn(rows, 20_000)
+    result = graph.call(aten.scatter_add.default, graph.input(x), 1, graph.input(i, "i"), graph.input(s, "s"))
+    (kernel,) = (k for k in plan(graph.build(result)).kernels if isinstance(k, ScatterKernel))
+    assert kernel.form.beside
+    assert (kernel.form.shared == 0) == apart
+    function = load_kernels([kernel])[kernel.name]
+    made = x.clone()
+    given = (ctypes.c_int64 * 3)(s.data_ptr(), i.data_ptr(), made.data_ptr())
+    for share in range(shares):
+        assert function(given, ctypes.c_int64(share), ctypes.c_int64(shares)) == 0
+    assert torch.equal(made, x.scatter_add(1, i, s))
+
+
 def test_small_sums_are_not_shared() -> None:
     kernel, _ = scatter(30, 64, 20)
     assert "shares)" in emit_kernel(kernel)

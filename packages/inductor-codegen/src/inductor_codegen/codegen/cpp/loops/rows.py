@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from fx_interface.symbols import IntLike
 from inductor_codegen.codegen.cpp.analysis.index_set_splitting import Choice, Cut, Part, Parts, parts_of
+from inductor_codegen.codegen.cpp.analysis.looked_up_lines import Line, looked_up_lines
 from inductor_codegen.codegen.cpp.analysis.repeated import repeated_loads
 from inductor_codegen.codegen.cpp.analysis.skipped_passes import conditions_to_run, only_where_not_finite
 from inductor_codegen.codegen.cpp.loops.bounds import together
@@ -201,6 +202,8 @@ class RowWriter(InnermostWriter):
         if bounds is not None and bounds == ("0", self.names.size(inner[0].extent)):
             self._lay_out(repeated_loads(postorder(roots), needed, self.kernel), points)
         points.compute(roots)
+        if bounds is None or bounds == ("0", self.names.size(inner[0].extent)):
+            self._fetch(looked_up_lines((n for n in postorder(roots) if n in moving), self.kernel), row)
         for loop in inner[:-1]:
             self._loop(loop, *(bounds if bounds and loop == inner[0] else ()))
         if inner and plain:
@@ -212,6 +215,13 @@ class RowWriter(InnermostWriter):
             self.add(*points.lines, *self._statements(step.points, points, {}))
             self.close()
         self.close(max(0, len(inner) - 1) + bool(needed_by))
+
+    def _fetch(self, lines: Iterable[Line], row: Scope) -> None:
+        """Ask memory for lines that a row's points read in any order."""
+        for line in lines:
+            self.open(f"for (int64_t piece = 0; piece < {line.size}; piece += {line.step})")
+            self.add(f"__builtin_prefetch(&{line.buffer}[{row.index(line.start)} + piece]);")
+            self.close()
 
     def _lay_out(self, loads: list[Load], points: Scope) -> None:
         """Lay elements that repeat along a row out beside each other, for all rows that have the same."""

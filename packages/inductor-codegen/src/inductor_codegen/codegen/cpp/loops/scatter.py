@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import torch
+
 from fx_interface.symbols import IntLike
 from inductor_codegen.codegen.cpp.loops.threads import PARALLEL_FROM, Sharing, sharing_of, work_of
-from inductor_codegen.codegen.cpp.text.dtypes import loaded, stored
+from inductor_codegen.codegen.cpp.text.dtypes import COMPUTED, STORED, loaded, stored
 from inductor_codegen.codegen.cpp.text.names import Names
 from inductor_codegen.ir.scatter import INDEX, SOURCE, TARGET, ScatterForm, ScatterKernel
-
-_UNSIGNED = {"int64_t": "uint64_t", "int32_t": "uint32_t"}
 
 
 def emit_scatter(kernel: ScatterKernel, head: str, parameters: Sequence[str]) -> str:
@@ -32,30 +32,58 @@ class _ScatterWriter:
         """The body: loops of the source, and the choice of a row where it is known."""
         form, loops = self.form, self.kernel.outer
         rows, shared = self.names.size(form.rows), sharing_of(self.kernel) is Sharing.CALLER
-        lines = self._share(rows) if shared else []
+        by_rows = shared and form.shared is None
+        pieces = rows if form.shared is None else self.names.size(loops[form.shared].extent)
+        lines = self._share(pieces) if shared else []
+        line = ("first", "last") if by_rows else ("0", rows)
         vector = form.depth < len(loops)
         for place in range(len(loops) + 1):
             indent = "  " * place
             if place == form.depth:
-                lines += [f"{indent}{line}" for line in self._row(rows, shared, bool(place))]
+                lines += [f"{indent}{line}" for line in self._row(rows, by_rows, bool(place))]
             if place == len(loops):
                 lines.append(f"{indent}{self._addition()}")
                 break
             loop = loops[place]
+            if form.beside and place == len(loops) - 1:
+                lines.append(f"{indent}{self._sum} sums[{rows}];")
+                lines.append(f"{indent}{self._line(*line, 'sums[row]', self._loaded(self._target))}")
             if vector and place == len(loops) - 1:
                 lines.append("#pragma omp simd")
-            name = loop.name
-            lines.append(
-                f"{indent}for (int64_t {name} = 0; {name} < {self.names.size(loop.extent)}; ++{name}) {{"
-            )
-        return [*lines, *("  " * place + "}" for place in reversed(range(len(loops))))]
+            name, begin, end = loop.name, "0", self.names.size(loop.extent)
+            if shared and place == form.shared:
+                begin, end = "first", "last"
+            lines.append(f"{indent}for (int64_t {name} = {begin}; {name} < {end}; ++{name}) {{")
+        for place in reversed(range(len(loops))):
+            lines.append("  " * place + "}")
+            if form.beside and place == len(loops) - 1:
+                kept = "sums[row]" if self._sum != "float" else stored("sums[row]", torch.float32, form.dtype)
+                lines.append(f"{'  ' * place}{self._line(*line, self._target, kept)}")
+        return lines
 
-    def _share(self, rows: str) -> list[str]:
+    @property
+    def _sum(self) -> str:
+        """The C++ type of a sum that is kept beside the target."""
+        return COMPUTED[self.form.dtype] if self.form.dtype.is_floating_point else STORED[self.form.dtype]
+
+    @property
+    def _target(self) -> str:
+        """The element of the target at a row."""
+        return f"{TARGET}[{self._address(self.form.target, f'row * {self.names.size(self.form.step)}')}]"
+
+    def _loaded(self, element: str) -> str:
+        return loaded(element, self.form.dtype)
+
+    @staticmethod
+    def _line(begin: str, end: str, target: str, value: str) -> str:
+        return f"for (int64_t row = {begin}; row < {end}; ++row) {target} = {value};"
+
+    def _share(self, pieces: str) -> list[str]:
         work = work_of(self.kernel)
         worth = "1" if isinstance(work, int) else f"{self.names.size(work)} >= {PARALLEL_FROM}"
         return [
             f"if (!shares) return {worth};",
-            f"const int64_t first = {rows} * share / shares, last = {rows} * (share + 1) / shares;",
+            f"const int64_t first = {pieces} * share / shares, last = {pieces} * (share + 1) / shares;",
         ]
 
     def _row(self, rows: str, shared: bool, inside: bool) -> list[str]:
@@ -66,6 +94,8 @@ class _ScatterWriter:
         lines = [f"const int64_t named = {INDEX}[{self._address(form.index)}];"]
         lines.append(f"const int64_t row = {check}(named, {rows}, bad);")
         conditions = [] if form.skipped is None else [f"named == {form.skipped}"]
+        if not isinstance(form.rows, int):  # there may be none
+            conditions.append(f"!({rows})")
         if shared:
             conditions.append("row < first || row >= last")
         leave = "continue" if inside else "return bad"
@@ -73,14 +103,15 @@ class _ScatterWriter:
 
     def _addition(self) -> str:
         form = self.form
-        target = f"{TARGET}[{self._address(form.target, f'row * {self.names.size(form.step)}')}]"
         source = f"{SOURCE}[{self._address(form.source)}]"
-        kind = "int64_t" if str(form.dtype) == "torch.int64" else "int32_t"
         if not form.dtype.is_floating_point:
-            word = _UNSIGNED[kind]
+            kind, target = STORED[form.dtype], "sums[row]" if form.beside else self._target
+            word = f"u{kind}"
             return f"{target} = ({kind})(({word}){target} + ({word}){source});"
-        total = f"{loaded(target, form.dtype)} + {loaded(source, form.dtype)}"
-        return f"{target} = {stored(total, form.dtype, form.dtype)};"
+        if form.beside:
+            return f"sums[row] += {self._loaded(source)};"
+        total = f"{self._loaded(self._target)} + {self._loaded(source)}"
+        return f"{self._target} = {stored(total, form.dtype, form.dtype)};"
 
     def _address(self, strides: Sequence[IntLike], first: str = "") -> str:
         terms = [first] if first else []
