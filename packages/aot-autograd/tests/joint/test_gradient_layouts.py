@@ -59,3 +59,49 @@ def test_a_transposed_gradient_is_laid_out_as_its_tensor(library: Any) -> None:
     )
     assert gradient.stride() == (5, 1)
     assert torch.equal(gradient, y.t())
+
+
+_JOINED: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "rows": lambda x, y: torch.cat([x, y]),
+    "columns": lambda x, y: torch.cat([x, y], 1),
+    "stacked": lambda x, y: torch.stack([x, y]),
+    "side by side": lambda x, y: torch.stack([x, y], -1),
+}
+
+
+@pytest.mark.parametrize("function", _JOINED.values(), ids=list(_JOINED))
+def test_gradients_of_what_is_joined_lie_where_eagers_do(
+    library: Any, function: Callable[[Tensor, Tensor], Tensor]
+) -> None:
+    x, y = (torch.randn(6, 5, requires_grad=True) for _ in range(2))
+    found = []
+    for run in (function, aot_function(function, operators=library, forward_compiler=lambda graph: graph)):
+        result = run(x, y)
+        arriving = torch.randn(result.shape, generator=torch.Generator().manual_seed(0))
+        gradients = torch.autograd.grad(result, [x, y], arriving)
+        memory = arriving.untyped_storage().data_ptr()
+        found.append(
+            [
+                (g.stride(), g.storage_offset(), g.untyped_storage().data_ptr() == memory, g.tolist())
+                for g in gradients
+            ]
+        )
+    assert found[0] == found[1]
+    assert all(shared for _, _, shared, _ in found[0])
+
+
+@pytest.mark.parametrize("function", _JOINED.values(), ids=list(_JOINED))
+def test_accumulated_gradients_of_what_is_joined_are_their_tensors_own(
+    library: Any, function: Callable[[Tensor, Tensor], Tensor]
+) -> None:
+    run = aot_function(function, operators=library, forward_compiler=lambda graph: graph)
+    for made in (function, run):
+        x, y = (torch.randn(6, 5, requires_grad=True) for _ in range(2))
+        result = made(x, y)
+        arriving = torch.ones_like(result)
+        result.backward(arriving)
+        assert x.grad is not None
+        assert y.grad is not None
+        assert x.grad.stride() == y.grad.stride() == (5, 1)
+        x.grad.zero_()
+        assert bool((y.grad == 1).all())

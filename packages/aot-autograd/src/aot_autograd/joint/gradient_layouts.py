@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import torch
+from torch._ops import OpOverload
 
 from aot_autograd.recording.record import Recorder
 from aot_autograd.recording.values import Value
-from fx_interface.symbols import Expr
+from aot_autograd.views.views import is_view
+from fx_interface.symbols import Expr, IntLike
 from fx_interface.tensor_spec import TensorSpec, contiguous_strides
 
 aten = torch.ops.aten
 
 
-def in_layout_of(recorder: Recorder, given: Value | None, gradient: Value) -> Value:
+def in_layout_of(
+    recorder: Recorder, given: Value | None, gradient: Value, tangents: Collection[Value]
+) -> Value:
     """A gradient laid out as its tensor: torch would copy it into that layout when it is accumulated. One that repeats
-    a smaller tensor (of a sum) stays as small as eager's is: who does not accumulate it needs no more."""
+    a smaller tensor (of a sum) stays as small as eager's is, and one that is a part of a gradient that arrives (of a
+    joined tensor) stays in its memory: who does not accumulate it needs no more."""
     assert given is not None
     if gradient.spec is given.spec or not given.spec.is_contiguous or gradient.spec.is_contiguous:
+        return gradient
+    if _keeps_order(gradient.spec.strides) and _seen(gradient) in tangents:
         return gradient
     if any(
         stride == 0 and size != 1
@@ -26,6 +34,19 @@ def in_layout_of(recorder: Recorder, given: Value | None, gradient: Value) -> Va
     ):
         return gradient
     return recorder.call(aten.clone.default, (gradient,), {"memory_format": torch.contiguous_format})
+
+
+def _seen(value: Value) -> Value:
+    """What a value is a view of, if it is one."""
+    while isinstance(value.op, OpOverload) and is_view(value.op) and isinstance(value.args[0], Value):
+        value = value.args[0]
+    return value
+
+
+def _keeps_order(strides: Sequence[IntLike]) -> bool:
+    """Whether memory is read in its order. A transposed gradient is copied by a kernel in less time than by torch."""
+    known = [stride for stride in strides if isinstance(stride, int)]
+    return len(known) == len(strides) and known == sorted(known, reverse=True)
 
 
 def tangent_spec(spec: TensorSpec) -> TensorSpec:

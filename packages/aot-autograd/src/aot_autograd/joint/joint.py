@@ -269,10 +269,11 @@ def _record_backward(joint: Joint, arguments: _Arguments, handler: Handler) -> N
         trace.recorder.check_required()
     joint.released = tuple(output.declared.graph_index for output in released)
     joint.tangents = [(o.value, o.declared) for o in outputs if o not in released]
+    tangents = [output.value for output in outputs]
     for (index, _), gradient in zip(leaves, gradients, strict=True):
         if gradient is not None:
-            value = values_of(trace, gradient)
-            joint.gradients.append((index, in_layout_of(trace.recorder, joint.inputs[index], value)))
+            value = in_layout_of(trace.recorder, joint.inputs[index], values_of(trace, gradient), tangents)
+            joint.gradients.append((index, value))
     followed = {m.input_index for m in joint.mutated if m.differentiable} | {
         f.input_index for f in joint.forms
     }
