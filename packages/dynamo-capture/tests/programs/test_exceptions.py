@@ -210,3 +210,24 @@ def test_a_stop_that_leaves_a_generator_is_the_cause(same):
             return x, str(error), error.__cause__, error.__context__ is error.__cause__, error.__cause__.value
 
     same(program, (torch.ones(2),))
+
+
+def test_what_torch_refuses_without_a_tensor_is_caught_where_it_is_refused(same):
+    def tried(function, *args, **kwargs):
+        try:
+            return function(*args, **kwargs)
+        except Exception as error:
+            return type(error).__name__, str(error)
+
+    def f(x):
+        refused = [
+            tried(torch.autocast, "nowhere"),
+            tried(torch.autocast, 3),
+            tried(torch.autocast),
+            tried(torch.get_autocast_dtype, "nowhere"),
+            tried(torch._foreach_add_, [], 1),
+            tried(torch._foreach_sqrt, []),
+        ]
+        return refused, x + 1
+
+    same(f, (torch.ones(2),))

@@ -121,3 +121,16 @@ def test_logging_in_order(unknown):
             assert records == expected
     finally:
         logger.removeHandler(handler)
+
+
+def test_texts_have_the_form_of_their_time(same):
+    def f(x):
+        before = repr(x)
+        torch.set_printoptions(precision=2)
+        inside = f"{x * 2}"
+        torch.set_printoptions(profile="default")
+        with torch._tensor_str.printoptions(precision=1):
+            shown = str(x + 1)
+        return before, inside, shown, x * 3
+
+    same(f, (X / 7,), (X / 3,))

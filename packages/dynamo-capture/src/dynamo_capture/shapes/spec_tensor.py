@@ -26,6 +26,7 @@ from dynamo_capture.shapes.irregular import (
     written_argument,
     written_by,
 )
+from dynamo_capture.shapes.kernels import ask_kernel
 from dynamo_capture.shapes.out_arguments import take_sizes
 from fx_interface.composites import COMPOSITES
 from fx_interface.errors import UnsupportedProgramError
@@ -151,6 +152,8 @@ class Inference:
         self.drew = self.drew or draws(func, args, kwargs)
         self.left_open = self.left_open or func in LEAVE_OPEN
         self.may_fail = self.may_fail or may_fail(func, args, kwargs)
+        if args and type(args[0]) is list and not args[0]:  # ``_foreach_sqrt([])``, which no mode stands in for
+            ask_kernel(self, func, args, kwargs)
         rule = IRREGULAR.get(func)
         if rule is not None:
             answer = rule(self, func, args, kwargs)

@@ -356,9 +356,13 @@ def inference_mode(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> 
 @handles(torch.autocast)
 def autocast(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     names = ("device_type", "dtype", "enabled", "cache_enabled")
+    given = [tx.constant(value) for value in args]
+    named = {name: tx.constant(value) for name, value in kwargs.items()}
+    with SilentWarnings():  # the graph gives them
+        tx.fold(lambda: torch.autocast(*given, **named))  # what it refuses, it refuses here
     settings: dict[str, Any] = {"dtype": None, "enabled": True, "cache_enabled": None}
-    settings.update({name: tx.constant(value) for name, value in zip(names, args, strict=False)})
-    settings.update({name: tx.constant(value) for name, value in kwargs.items()})
+    settings.update(zip(names, given, strict=False))
+    settings.update(named)
     return Autocast(tuple(settings[name] for name in names))
 
 

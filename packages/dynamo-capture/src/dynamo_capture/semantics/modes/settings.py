@@ -91,8 +91,9 @@ def saved_tensors_hooks(tx: Context, args: list[Value], kwargs: dict[str, Value]
 
 def _autocast_dtype(tx: Context, device: str) -> Value:
     """The guards on torch's state hold it while autocast is on; otherwise a guard of its own does."""
+    found = tx.fold(lambda: torch.get_autocast_dtype(device))
     if torch.is_autocast_enabled(device):
-        return Const(tx.fold(lambda: torch.get_autocast_dtype(device)))
+        return Const(found)
     if tx.blocks:
         raise GraphBreak(
             TORCH_STATE_CHANGED, "the dtype of autocast is asked for inside of a block, where it is off"
@@ -102,7 +103,7 @@ def _autocast_dtype(tx: Context, device: str) -> Value:
 
 @handles(torch.get_autocast_dtype)
 def autocast_dtype(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    return _autocast_dtype(tx, str(tx.constant(args[0] if args else kwargs["device_type"])))
+    return _autocast_dtype(tx, tx.constant(args[0] if args else kwargs["device_type"]))
 
 
 def _deprecated(reader: Callable[..., Any], answer: Callable[[Context], Value]) -> None:
@@ -137,3 +138,8 @@ def _switching_anomalies(on: bool) -> GraphBreak:
     """What is turned ``on`` tells by which lines of the program an operation came about: they are to run in Python."""
     what = "the detection of anomalies is switched, which looks at each operation's gradient"
     return GraphBreak(TORCH_STATE_CHANGED, what, as_written=on)
+
+
+@handles(torch.set_printoptions)
+def set_printoptions(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    raise GraphBreak(TORCH_STATE_CHANGED, "texts of tensors, which are made when the graph has run, change form")

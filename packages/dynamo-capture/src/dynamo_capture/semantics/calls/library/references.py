@@ -35,6 +35,14 @@ def make_reference(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> 
     return NewReference(target)
 
 
+def _counted(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    raise GraphBreak(C_OBJECT_MADE, "an object's weak references are asked for, which may have changed")
+
+
+for _function in (weakref.getweakrefcount, weakref.getweakrefs):
+    handles(_function)(_counted)
+
+
 @functools.singledispatch
 def _sample(value: Any) -> None:
     return None
