@@ -120,12 +120,13 @@ def load(
     """The artifact at ``path``, all of it checked before any of it is used.
 
     ``device``: ``"cpu"`` or ``"cuda"`` (GPU 0), where it is for both; by itself it is the GPU if torch can use one.
-    ``weights`` take the place of those in the file, and are needed where it was written without: the artifact computes
-    with the very tensors where their strides are right. ``copy``: the file's content is read; otherwise weights stay in
-    the file, which is mapped: whoever changes it then changes them. ``signed_by``: a file with a public key, or
-    several, of which one must have signed the artifact; nothing else of it is looked at before. ``remember``: note
-    that the file was checked, and do not hash its weights again while the system's times say that it has not changed
-    (``container/remembered.py``, which says what that leaves to trust in the disk). OSError if a file cannot be opened;
+    ``weights`` take the place of those in the file or beside it, and are needed where it was written without: the
+    artifact computes with the very tensors where their strides are right. ``copy``: the files' content is read;
+    otherwise weights stay in the file, which is mapped: whoever changes it then changes them. ``signed_by``: a file
+    with a public key, or several, of which one must have signed the artifact; nothing else of it is looked at before.
+    ``remember``: note that the file was checked, and do not hash its weights again while the system's times say that it
+    has not changed (``container/remembered.py``, which says what that leaves to trust in the disk). Weights beside the
+    file are hashed each time. OSError if a file cannot be opened;
     ArtifactError (FXA1xx, FXA2xx) if it is refused.
     """
     archive = open_archive(path, copy=copy)
@@ -140,7 +141,8 @@ def load(
     )
     program = _program(copies, described)
     try:
-        return _assemble(archive, copies, program, target, _bound(weights))
+        bound = _with_those_beside(path, program, _bound(weights), copy)
+        return _assemble(archive, copies, program, target, bound)
     except ArtifactError:
         raise
     except (AttributeError, LookupError, OverflowError, RuntimeError, TypeError, ValueError) as error:
@@ -191,6 +193,22 @@ def _entry_point(
     return EntryPoint(name, data, constants, content)
 
 
+def _with_those_beside(
+    path: str | os.PathLike[str], program: Mapping[str, Any], bound: Mapping[str, torch.Tensor], copy: bool
+) -> Mapping[str, torch.Tensor]:
+    """``bound``, and what is in a file beside the artifact if the program says so and needs it."""
+    missing = [
+        item
+        for item in program["constants"]
+        if item["tensor"] is None and not {item["name"], *item.get("aliases", ())} & bound.keys()
+    ]
+    if "beside" not in program or not missing:
+        return bound
+    from fxstack_artifact.program.beside import weights_beside  # for files that are written so
+
+    return {**weights_beside(path, program["beside"], missing, copy=copy), **bound}
+
+
 def _bound(weights: Weights | None) -> Mapping[str, torch.Tensor]:
     if weights is None or isinstance(weights, Mapping):
         return weights or {}
@@ -224,7 +242,8 @@ def inspect(path: str | os.PathLike[str], *, signed_by: KeyFiles | None = None) 
 
     ``format``, ``made_by``, ``requires``, ``targets``, ``contents`` (bytes of each), ``checked_by`` (the kind of their
     hashes: ``blake3`` or ``checksum``), ``entry_points`` (name to ``kind``, ``parameters``, ``inputs``, ``symbols``,
-    ``relations``, ``results``, ``written``, ``operators_through_python``), ``constants`` (name, dtype, sizes), and
+    ``relations``, ``results``, ``written``, ``operators_through_python``), ``constants`` (name, dtype, sizes),
+    ``weights_beside`` (the name and bytes of the file beside it that has its weights, which is not looked at), and
     ``signed_by`` (the public key that its signature names, which is checked only if ``signed_by`` is given). A file for
     processors and GPUs has ``on_gpu`` besides: the ``entry_points`` and ``constants`` of the program for GPUs.
     ArtifactError if the file is refused.
@@ -234,7 +253,10 @@ def inspect(path: str | os.PathLike[str], *, signed_by: KeyFiles | None = None) 
         archive.check_signature(signed_by)
     manifest, names = archive.manifest, (PROGRAM, GPU_PROGRAM)
     copies = archive.contents(lambda name: name in names)
-    from fxstack_artifact.program.description import described_program  # reads what running does not need
+    from fxstack_artifact.program.description import (
+        described_beside,
+        described_program,
+    )  # reads what running does not need
 
     try:
         return {
@@ -250,6 +272,7 @@ def inspect(path: str | os.PathLike[str], *, signed_by: KeyFiles | None = None) 
             "checked_by": manifest.kind,
             "contents": {name: content.size for name, content in manifest.contents.items()},
             **described_program(_program(copies, PROGRAM)),
+            "weights_beside": described_beside(_program(copies, PROGRAM)),
             **(
                 {"on_gpu": described_program(_program(copies, GPU_PROGRAM))}
                 if has_both(manifest.targets)

@@ -16,6 +16,8 @@ import torch
 from torch import nn
 
 import fxstack
+import fxstack_artifact
+from fxstack.options import OptionError
 from fxstack_artifact import ArtifactError, ContractError, _native
 
 X = torch.randn(3, 8, generator=torch.Generator().manual_seed(0))
@@ -255,6 +257,42 @@ def test_weights_are_bound_when_it_is_loaded(tmp_path: Path) -> None:
     (tmp_path / "none").write_bytes(b"x")
     with pytest.raises(ArtifactError, match=r"FXA201.*no safetensors"):
         fxstack.load(path, weights=tmp_path / "none")
+
+
+def test_weights_in_a_file_beside(tmp_path: Path) -> None:
+    model = Buffers()
+    pair = Pair([torch.randn(8)], {"unused": torch.ones(1)})
+    path = fxstack.aot_compile(model, (X,), {"pair": pair}, path=tmp_path / "m.fxa", weights="beside")
+    file = tmp_path / "m.fxa.safetensors"
+    held = safetensors.torch.load_file(file)
+    assert held.keys() == model.state_dict().keys()
+    assert all(torch.equal(tensor, model.state_dict()[name]) for name, tensor in held.items())
+    assert fxstack_artifact.inspect(path)["weights_beside"] == {
+        "file": file.name,
+        "bytes": file.stat().st_size,
+    }
+    with torch.no_grad():
+        for settings in ({}, {"copy": True}, {"weights": {"twin": model.state_dict()["twin"]}}):
+            loaded = fxstack.load(path, **settings)
+            reference = copy.deepcopy(model)
+            for _ in range(2):  # buffers that are written stay in the process
+                torch.testing.assert_close(loaded(X, pair=pair)["y"], reference(X, pair=pair)["y"])
+    whole = file.read_bytes()
+    for changed in (whole[:-1] + bytes([whole[-1] ^ 1]), whole[:-8], b""):
+        file.write_bytes(changed)
+        with pytest.raises(ArtifactError, match=r"FXA103.*m\.fxa\.safetensors"):
+            fxstack.load(path)
+    file.unlink()
+    with pytest.raises(ArtifactError, match=r"FXA201.*m\.fxa\.safetensors, which cannot be read"):
+        fxstack.load(path)
+    loaded = fxstack.load(path, weights=model.state_dict())
+    with torch.no_grad():
+        torch.testing.assert_close(loaded(X, pair=pair)["y"], copy.deepcopy(model)(X, pair=pair)["y"])
+
+
+def test_places_of_weights_have_names() -> None:
+    with pytest.raises(OptionError, match=r"FXS103\] weights is 'besides'"):
+        fxstack.aot_compile(mlp(), (X,), path="none.fxa", weights="besides")  # type: ignore[arg-type]
 
 
 def test_levels_of_processors(tmp_path: Path) -> None:

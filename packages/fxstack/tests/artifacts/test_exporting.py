@@ -112,8 +112,13 @@ def test_sizes_that_are_fixed_by_the_model() -> None:
     def f(x: torch.Tensor) -> torch.Tensor:
         return x.view(3, 4, 2) + 1
 
-    error = refused("FXS506", f, X, dynamic_shapes={"x": {0: "batch"}})
-    assert "batch (dimension 0 of x) is fixed to 3" in str(error)
+    with pytest.raises(ExportError, match=r"FXS506\] batch \(dimension 0 of x\) is fixed to 3"):
+        fxstack.export(f, (X,), dynamic_shapes={"x": {0: "batch"}})
+
+
+def test_an_export_has_a_short_name() -> None:
+    model = torch.nn.Linear(X.shape[-1], 2)
+    assert repr(fxstack.export(model, (X,))) == "<Exported Linear for inference: input>"
 
 
 @pytest.mark.parametrize(

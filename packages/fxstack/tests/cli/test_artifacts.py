@@ -22,6 +22,11 @@ def broken():
     return prints, (torch.ones(3),)
 def varying():
     return *make(), {"input": {0: "batch"}}
+def several():
+    model, _ = make()
+    return {"prefill": (model, (torch.ones(3, 8),), {"input": {0: "length"}}), "decode": (model, (torch.ones(1, 8),))}
+def nearly():
+    return {"prefill": make()[0]}
 """
 
 
@@ -138,3 +143,25 @@ def test_what_is_refused_is_a_document_too(program: Path, capsys: pytest.Capture
     assert "does not exist" in json.loads(capsys.readouterr().out)["error"]["message"]
     assert main(["inspect", str(program)]) == 1
     assert capsys.readouterr().out == ""
+
+
+def test_several_entry_points_with_weights_beside(program: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compile", str(program), "--make", "several", "--weights", "beside", "--json"]) == 0
+    made = program.with_suffix(".fxa")
+    beside = made.with_name("program.fxa.safetensors")
+    assert json.loads(capsys.readouterr().out) == {
+        "artifact": str(made), "bytes": made.stat().st_size, "weights": str(beside)
+    }  # fmt: skip
+    loaded = fxstack.load(made)
+    with torch.no_grad():
+        torch.testing.assert_close(
+            loaded["prefill"](torch.ones(5, 8))[:1], loaded["decode"](torch.ones(1, 8))
+        )
+    assert main(["inspect", str(made)]) == 0
+    text = capsys.readouterr().out
+    assert "input: float32[length, 8]" in text
+    assert "length: 2 or more" in text
+    assert "2 constants\nweights beside it in program.fxa.safetensors" in text
+    assert main(["compile", str(program), "--make", "nearly"]) == 2
+    assert "nearly() of" in (told := capsys.readouterr().err)
+    assert "a dict with 'prefill': Sequential, not (callable, arguments), or a dict" in told

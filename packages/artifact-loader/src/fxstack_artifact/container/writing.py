@@ -48,6 +48,11 @@ def write_sealed(
     _replace(path, write)
 
 
+def write_whole(path: Path, data: bytes) -> None:
+    """A file with this content: a reader sees the old file or the new one. OSError if it cannot be written."""
+    _replace(path, lambda file: file.write(data))
+
+
 def sign(path: str | os.PathLike[str], key: str | os.PathLike[str], *, format: str | None = None) -> None:
     """Sign the artifact at ``path`` with the private key in the file ``key``; another signature is replaced.
 
@@ -79,7 +84,7 @@ def _signable(archive: Archive, name: str, content: Content) -> Content:
     return Content(content.size, tuple(found))
 
 
-def _replace(path: Path, write: Callable[[BinaryIO], None]) -> None:
+def _replace(path: Path, write: Callable[[BinaryIO], object]) -> None:
     """``write`` a file beside ``path`` and move it there. An OSError names ``path``, whatever file it was about."""
     try:
         _write_beside(path, write)
@@ -89,7 +94,7 @@ def _replace(path: Path, write: Callable[[BinaryIO], None]) -> None:
         raise OSError(error.errno, error.strerror, str(path)) from error
 
 
-def _write_beside(path: Path, write: Callable[[BinaryIO], None]) -> None:
+def _write_beside(path: Path, write: Callable[[BinaryIO], object]) -> None:
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with open(handle, "wb") as file:

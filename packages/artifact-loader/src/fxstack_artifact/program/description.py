@@ -17,6 +17,12 @@ def described_program(program: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def described_beside(program: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The file beside the artifact that has its weights, for ``inspect``; None where there is none."""
+    stated = program.get("beside")
+    return None if stated is None else {"file": str(stated["file"]), "bytes": int(stated["size"])}
+
+
 def described_entry_point(data: Mapping[str, Any]) -> dict[str, Any]:
     """An entry point for ``inspect``: its parameters, inputs as texts, symbols with their bounds, and results."""
     symbols = data["symbols"]

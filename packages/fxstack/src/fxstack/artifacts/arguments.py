@@ -12,6 +12,7 @@ import torch
 from torch import nn
 
 from fx_interface.python_runtime.quick_dataclasses import dataclass
+from fx_interface.source import Scope
 from fxstack.artifacts.errors import ExportError
 from fxstack_artifact.program.parameters import EITHER, KEYWORD, POSITIONAL
 from fxstack_artifact.program.structure import PLAIN
@@ -48,6 +49,11 @@ class Arguments:
     varying: frozenset[str] = frozenset()
     """The parameters whose numbers vary, as far as they are numbers: tensors without dimensions stand for them."""
     numbers: list[str] = field(default_factory=list)
+
+    @property
+    def scope(self) -> Scope:
+        """What sources of the capture read these arguments from."""
+        return Scope({**self.roots, "args": self.args, "kwargs": self.kwargs}, {})
 
 
 def bind(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -11,14 +12,14 @@ from typing import Any, Literal
 import safetensors.torch
 from torch.fx import GraphModule
 
-from fxstack.artifacts.archive import write_archive
+from fxstack.artifacts.archive import write_archive, write_beside
 from fxstack.artifacts.contract import Contract
 from fxstack.artifacts.devices import Entries, by_device, exports_for, targets_of
 from fxstack.artifacts.exporting import Exported, export
 from fxstack.artifacts.gradients import check_gradients, described_backward
 from fxstack.artifacts.results import Results
 from fxstack.artifacts.weights import Store, Weights, check_written, names_of
-from fxstack.options import Options
+from fxstack.options import Options, check_choices
 from fxstack_artifact.artifact import GPU_PROGRAM, INFERENCE, PROGRAM, TRAINING, WEIGHTS
 from fxstack_artifact.container.targets import is_for_gpu
 from inductor_codegen import CodegenOptions
@@ -36,7 +37,7 @@ def aot_compile(
     dynamic_shapes: Any = None,
     training: bool = False,
     target: str | Sequence[str] | None = None,
-    weights: Literal["inside", "outside"] = "inside",
+    weights: Literal["inside", "beside", "outside"] = "inside",
     sign_with: str | os.PathLike[str] | None = None,
     options: Options | Mapping[str, Any] | None = None,
 ) -> Path:
@@ -49,14 +50,16 @@ def aot_compile(
     None: this processor's. A model on GPU 0 has architectures for targets (``sm_80``, ``sm_90``; None: this GPU's).
     With levels and architectures (``("x86-64-v3", "sm_90")``) a copy of the model is exported on the other device too,
     and the file runs on both; an entry point that was exported before is a list of its exports, one on each.
-    ``weights``: whether the model's parameters and buffers are in the file, or are passed to ``fxstack.load``, which
-    runs it (``load(path, weights=...)``: a state dict, or a safetensors file beside it). ``sign_with``: a file with a
-    private key, with which the artifact is signed (``fxstack.make_key``).
+    ``weights``: where the model's parameters and buffers are. ``"inside"`` the file; ``"beside"`` it, in a safetensors
+    file of its name with ``.safetensors`` behind it, which ``fxstack.load`` checks and maps; or ``"outside"``: passed
+    to it (``load(path, weights=...)``: a state dict, or a safetensors file). ``sign_with``: a file with a private key,
+    with which the artifact is signed (``fxstack.make_key``).
 
     ExportError (FXS5xx) if it cannot be exported; MissingCompilerError IND111 and CompilationError (IND11x) if it
     cannot be compiled; OSError if the file cannot be written.
     """
     chosen = Options.make(options)
+    check_choices({"weights": weights}, {"weights": ("inside", "beside", "outside")})
     if not isinstance(model, (Exported, Mapping)):
 
         def exported(model: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Exported:
@@ -72,13 +75,15 @@ def aot_compile(
     is_trained = any(one.training for several in exports.values() for one in several)
     store = Store()
     contents: dict[str, bytes] = {}
+    written: dict[str, dict[str, Any]] = {}
     for on_gpu, entries in programs.items():
         held = Weights(store, inside=weights == "inside", trained=is_trained)
         name = GPU_PROGRAM if on_gpu and len(programs) > 1 else PROGRAM
-        contents[name] = _program(entries, chosen, contents, targets[on_gpu], held)
-    texts = {name: contents.pop(name) for name in (PROGRAM, GPU_PROGRAM) if name in contents}
+        written[name] = _program(entries, chosen, contents, targets[on_gpu], held)
     stored = {WEIGHTS: safetensors.torch.save(store.tensors)} if store.tensors else {}
     place = Path(path)
+    beside = write_beside(place, store.left_out) if weights == "beside" and store.left_out else {}
+    texts = {name: _text({**written[name], **beside}) for name in (PROGRAM, GPU_PROGRAM) if name in written}
     every = tuple(name for on_gpu in targets for name in targets[on_gpu])
     write_archive(place, {**texts, **contents, **stored}, every, sign_with)
     return place
@@ -86,7 +91,7 @@ def aot_compile(
 
 def _program(
     entries: Entries, options: Options, contents: dict[str, bytes], targets: Sequence[str], held: Weights
-) -> bytes:
+) -> dict[str, Any]:
     """The program of one device; its native objects are added to ``contents``."""
     entry_points = {}
     for number, (name, (exported, contract)) in enumerate(entries.items()):
@@ -95,7 +100,10 @@ def _program(
         entry_points[name] = _entry_point(exported, contract, native, objects, held)
         if exported.training:
             entry_points[name]["backward"] = _backward(exported, contract, options, contents, number, targets)
-    program = {"constants": held.described, "entry_points": entry_points}
+    return {"constants": held.described, "entry_points": entry_points}
+
+
+def _text(program: Mapping[str, Any]) -> bytes:
     return json.dumps(program, separators=(",", ":"), allow_nan=False).encode()
 
 
@@ -167,15 +175,20 @@ def _entry_point(
         },
         "results": {"makes": results.makes, "node": results.node},
         "written": sorted({number for of, number, _ in writes if of == 0}),
-        "shown": {
-            "inputs": [
-                _shown(name, spec)
-                for name, spec in zip(exported.arguments.names, contract.leaves, strict=True)
-            ],
-            "relations": [f"{lhs} {op} {rhs}" for op, lhs, rhs in contract.relations],
-        },
+        "shown": _shown(exported, contract),
     }
 
 
-def _shown(name: str, spec: Any) -> str:
-    return f"{name}: anything" if spec is None else f"{name}: {spec}"
+def _shown(exported: Exported, contract: Contract) -> dict[str, list[str]]:
+    """Inputs and relations as texts, in which sizes have the names that the user gave them."""
+    chosen = {atom.name: name for atom, name in zip(contract.symbols, contract.names, strict=True)}
+
+    def text(value: Any) -> str:
+        return re.sub(r"\b[A-Za-z_]\w*\b", lambda found: chosen.get(found[0], found[0]), str(value))
+
+    inputs = [
+        f"{name}: {'anything' if spec is None else text(spec)}"
+        for name, spec in zip(exported.arguments.names, contract.leaves, strict=True)
+    ]
+    relations = [(text(lhs), op, text(rhs)) for op, lhs, rhs in contract.relations]
+    return {"inputs": inputs, "relations": [" ".join(one) for one in relations if one[0] != one[2]]}

@@ -5,7 +5,7 @@ The form is that of ``csrc/core/contract.h`` of the loader.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import field
 
 import torch
@@ -13,13 +13,12 @@ import torch
 from fx_guards.kinds.tensor import TensorMatch
 from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.signature import InputKind
-from fx_interface.source import Scope, SizeSource
-from fx_interface.symbols import Apply, Expr, IntLike, ShapeEnv, ShapeGuard, Symbol
+from fx_interface.symbols import Apply, Expr, IntLike, Symbol
 from fx_interface.tensor_spec import SymSpec, TensorSpec, spec_of
 from fxstack.artifacts.dynamic_shapes import SMALLEST
 from fxstack.artifacts.errors import ExportError
 from fxstack.artifacts.exporting import Exported
-from fxstack.artifacts.relied_on import is_of_argument
+from fxstack.artifacts.relied_on import is_of_argument, symbols_of_sizes
 from fxstack_artifact.program.sizes import ADD, FLOORDIV, MAX, MIN, MOD, MUL, NUMBER, SYMBOL
 from inductor_codegen.runtime import GraphRecord, device_numbers, scalar_type
 
@@ -118,7 +117,7 @@ def contract_of(exported: Exported) -> Contract:
     leaves = {id(leaf): number for number, leaf in enumerate(exported.arguments.leaves)}
     specs: dict[int, TensorSpec] = {}
     constants: dict[int, int] = {}
-    _symbols(exported, contract, leaves)
+    _symbols(exported, contract)
     numbers = {symbol: number for number, symbol in enumerate(contract.symbols)}
     for declared, example in zip(exported.signature.inputs, exported.example_inputs, strict=True):
         if declared.kind is InputKind.SYMBOL:
@@ -149,49 +148,19 @@ def contract_of(exported: Exported) -> Contract:
     return contract
 
 
-def _symbols(exported: Exported, contract: Contract, leaves: Mapping[int, int]) -> None:
-    arguments, env = exported.arguments, exported.env
-    places: dict[tuple[int, int], Symbol] = {}
-    roots = _scope(exported)
-    for atom, info in env.symbols.items():
-        if not isinstance(info.source, SizeSource) or info.hint is None:
-            continue
-        number = leaves.get(id(info.source.parent.fetch(roots)))
-        if number is None:
-            continue
-        dim = info.source.dim
-        low = SMALLEST if info.range.low is None else info.range.low
-        places[number, dim] = atom
-        contract.symbols[atom] = (number, dim, low, -1 if info.range.high is None else info.range.high)
+def _symbols(exported: Exported, contract: Contract) -> None:
+    env = exported.env
+    for (number, dim), atom in symbols_of_sizes(exported.arguments, env).items():
+        known = env.symbols[atom].range
+        low = SMALLEST if known.low is None else known.low
+        contract.symbols[atom] = (number, dim, low, -1 if known.high is None else known.high)
         chosen = exported.varying.get((number, dim))
         contract.names.append(atom.name if chosen is None else chosen.name)
-    for (number, dim), chosen in exported.varying.items():
-        found = places.get((number, dim))
-        guard = None if found is None else _fixing(env, found)
-        if found is None or guard is not None:
-            raise ExportError(
-                "FXS506",
-                f"{chosen.name} (dimension {dim} of {arguments.names[number]}) is fixed to "
-                f"{arguments.leaves[number].shape[dim]} by the model",
-                where=None if guard is None else guard.where,
-                action="leave it out of dynamic_shapes, or change the line that needs its value",
-            )
-
-
-def _fixing(env: ShapeEnv, atom: Symbol) -> ShapeGuard | None:
-    """What fixes a symbol to one number."""
-    equalities = (guard for guard in env.guards if guard.relation.op == "==")
-    return next((guard for guard in equalities if guard.relation.symbols == {atom}), None)
-
-
-def _scope(exported: Exported) -> Scope:
-    arguments = exported.arguments
-    return Scope({**arguments.roots, "args": arguments.args, "kwargs": arguments.kwargs}, {})
 
 
 def _looked_at(exported: Exported) -> frozenset[int]:
     """The leaves, by identity, of which guards ask something: nothing is asked of others."""
-    roots = _scope(exported)
+    roots = exported.arguments.scope
     found = (guard.source for guard in exported.guards if isinstance(guard, TensorMatch))
     return frozenset(id(source.fetch(roots)) for source in found if is_of_argument(source))
 

@@ -18,7 +18,7 @@ from fx_interface.symbols import ShapeEnv
 from fxstack.artifacts.arguments import Arguments, bind, reading_numbers
 from fxstack.artifacts.dynamic_shapes import Varying, mark, varying_numbers, varying_sizes
 from fxstack.artifacts.errors import ExportError
-from fxstack.artifacts.relied_on import check_guards
+from fxstack.artifacts.relied_on import check_guards, check_varying
 from fxstack.compile import original
 from fxstack.options import Options
 from fxstack.pipeline import PrimitiveGraphs, primitive_graphs
@@ -59,6 +59,11 @@ class Exported:
     def __str__(self) -> str:
         return print_graph(self.graph_module)
 
+    def __repr__(self) -> str:
+        name = getattr(self.model, "__qualname__", type(self.model).__qualname__)
+        kind = "training" if self.training else "inference"
+        return f"<Exported {name} for {kind}: {', '.join(self.arguments.names)}>"
+
 
 def export(
     model: Callable[..., Any],
@@ -96,6 +101,7 @@ def export(
     check_guards(replacement.guards)
     assert replacement.graph is not None
     assert recording.graphs is not None
+    check_varying(arguments, varying, replacement.graph.meta.get(SHAPE_ENV_KEY) or ShapeEnv())
     return Exported(
         plain,
         replacement.graph,

@@ -21,6 +21,9 @@ from fx_interface.source import (
     StrideSource,
     TypeSource,
 )
+from fx_interface.symbols import ShapeEnv, ShapeGuard, Symbol
+from fxstack.artifacts.arguments import Arguments
+from fxstack.artifacts.dynamic_shapes import Varying
 from fxstack.artifacts.errors import ExportError
 
 _STATED = (
@@ -49,6 +52,41 @@ _READ = (ItemSource, DictKeySource, SizeSource, StrideSource, TypeSource)
 """How what a contract states is read from an argument."""
 _ABSENT = (fx_guards.KeyAbsent, fx_guards.AttributeAbsent)
 """Attributes that a program looks for on tensors and does not find: a contract knows plain tensors, without any."""
+
+
+def symbols_of_sizes(arguments: Arguments, env: ShapeEnv) -> dict[tuple[int, int], Symbol]:
+    """The symbols that stand for sizes of arguments: by number of the leaf, and dimension."""
+    leaves = {id(leaf): number for number, leaf in enumerate(arguments.leaves)}
+    roots = arguments.scope
+    found = {}
+    for atom, info in env.symbols.items():
+        if isinstance(info.source, SizeSource) and info.hint is not None:
+            number = leaves.get(id(info.source.parent.fetch(roots)))
+            if number is not None:
+                found[number, info.source.dim] = atom
+    return found
+
+
+def check_varying(arguments: Arguments, varying: Varying, env: ShapeEnv) -> None:
+    """ExportError FXS506 for a size that was said to vary, and that the model fixes."""
+    places = symbols_of_sizes(arguments, env)
+    for (number, dim), chosen in varying.items():
+        found = places.get((number, dim))
+        guard = None if found is None else _fixing(env, found)
+        if found is None or guard is not None:
+            raise ExportError(
+                "FXS506",
+                f"{chosen.name} (dimension {dim} of {arguments.names[number]}) is fixed to "
+                f"{arguments.leaves[number].shape[dim]} by the model",
+                where=None if guard is None else guard.where,
+                action="leave it out of dynamic_shapes, or change the line that needs its value",
+            )
+
+
+def _fixing(env: ShapeEnv, atom: Symbol) -> ShapeGuard | None:
+    """What fixes a symbol to one number."""
+    equalities = (guard for guard in env.guards if guard.relation.op == "==")
+    return next((guard for guard in equalities if guard.relation.symbols == {atom}), None)
 
 
 def check_guards(guards: Iterable[Any]) -> None:

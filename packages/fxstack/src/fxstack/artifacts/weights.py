@@ -14,10 +14,12 @@ from fxstack_artifact.program.constants import BUFFER, PARAMETER
 
 
 class Store:
-    """What safetensors is given for the programs of a file: ``tensors`` by name."""
+    """What safetensors is given for the programs of a file: ``tensors`` by name, and those that are ``left_out``, as
+    they are in the model."""
 
     def __init__(self) -> None:
         self.tensors: dict[str, torch.Tensor] = {}
+        self.left_out: dict[str, torch.Tensor] = {}
         self._by_content: dict[tuple[Any, ...], str] = {}
 
     def add(self, flat: torch.Tensor, name: str, *, alone: bool) -> str:
@@ -76,6 +78,8 @@ class Weights:
         role = None if id(tensor) not in names else PARAMETER if isinstance(tensor, nn.Parameter) else BUFFER
         written = written or (self._trained and role is not None)
         place = None if is_left_out else self._store.add(flat, name, alone=written)
+        if is_left_out:
+            self._store.left_out.setdefault(name, tensor.detach())
         self.described.append(
             {
                 "name": name,

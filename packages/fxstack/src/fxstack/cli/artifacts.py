@@ -5,15 +5,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import click
 
 from fx_interface.errors import StackError
+from fxstack.artifacts.archive import beside_of
 from fxstack.artifacts.compiling import aot_compile
 from fxstack.artifacts.devices import CPU_TARGETS, GPU_TARGETS
+from fxstack.artifacts.exporting import export
 from fxstack.cli.output import OutputFile, as_json, say_json
-from fxstack.cli.programs import made_program, running
+from fxstack.cli.programs import Program, made_programs, running
 from fxstack_artifact import ArtifactError, make_key
 from fxstack_artifact import inspect as inspected
 from fxstack_artifact import sign as signed
@@ -38,6 +40,13 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     help="may be repeated; this processor if not given",
 )
 @click.option("--training", is_flag=True, help="with the backward, for what requires grad")
+@click.option(
+    "--weights",
+    type=click.Choice(("inside", "beside", "outside")),
+    default="inside",
+    show_default=True,
+    help="in the file, in OUTPUT.safetensors, or passed to fxstack.load",
+)
 @click.option("--sign-with", type=_FILE, help="a file with a private key to sign with")
 @as_json
 def compile(
@@ -46,38 +55,65 @@ def compile(
     name: str,
     targets: Sequence[str],
     training: bool,
+    weights: Literal["inside", "beside", "outside"],
     sign_with: Path | None,
     as_json: bool,
 ) -> int:
     """Compile what the function make() of FILE returns to an artifact that fxstack.load runs: (callable, arguments), or
-    (callable, arguments, dynamic_shapes) with the names of sizes that vary, as in {"x": {0: "batch"}}.
+    (callable, arguments, dynamic_shapes) with the names of sizes that vary, as in {"x": {0: "batch"}}; or a dict of
+    such tuples by the names of entry points, which share weights: {"prefill": ..., "decode": ...}.
 
     Exit status: 0, or 1 if it cannot be compiled.
     """
-    function, arguments, dynamic_shapes = made_program(file, name)
-    positional, keywords = ((), arguments) if isinstance(arguments, dict) else (arguments, {})
+    programs = made_programs(file, name)
     place = Path(file).with_suffix(".fxa") if output is None else output
     click.echo("compiling ...", err=True)
     with running(file):
         try:
-            written = aot_compile(
-                function,
-                positional,
-                keywords,
+            written = _compiled(
+                programs,
+                training,
                 path=place,
-                dynamic_shapes=dynamic_shapes,
-                training=training,
                 target=list(targets) or None,
+                weights=weights,
                 sign_with=sign_with,
             )
         except (ArtifactError, StackError, OSError) as error:
             raise click.ClickException(str(error)) from error
-    size = written.stat().st_size
-    if as_json:
-        say_json({"artifact": str(written), "bytes": size})
-    else:
-        click.echo(f"{written}: {size:,} bytes")
+    _say_written(written, beside_of(written) if weights == "beside" else None, as_json)
     return 0
+
+
+def _say_written(artifact: Path, weights: Path | None, as_json: bool) -> None:
+    size = artifact.stat().st_size
+    if as_json:
+        say_json(
+            {
+                "artifact": str(artifact),
+                "bytes": size,
+                **({} if weights is None else {"weights": str(weights)}),
+            }
+        )
+    else:
+        click.echo(f"{artifact}: {size:,} bytes" + ("" if weights is None else f"; weights: {weights}"))
+
+
+def _compiled(programs: Mapping[str, Program], training: bool, **options: Any) -> Path:
+    """The artifact of one program, or of several by names."""
+    if list(programs) == ["forward"]:
+        function, arguments, dynamic_shapes = programs["forward"]
+        return aot_compile(
+            function, *_call(arguments), dynamic_shapes=dynamic_shapes, training=training, **options
+        )
+    exports = {
+        name: export(function, *_call(arguments), dynamic_shapes=dynamic_shapes, training=training)
+        for name, (function, arguments, dynamic_shapes) in programs.items()
+    }
+    return aot_compile(exports, **options)
+
+
+def _call(arguments: Any) -> tuple[Sequence[Any], Mapping[str, Any]]:
+    return ((), arguments) if isinstance(arguments, dict) else (arguments, {})
 
 
 @click.command(short_help="Check an artifact, and say what is in it.")
@@ -106,6 +142,9 @@ def inspect(artifact: Path, signed_by: Sequence[Path], as_json: bool) -> int:
     if "on_gpu" in found:
         click.echo("the program for GPUs:")
         _say_program(found["on_gpu"])
+    beside = found["weights_beside"]
+    if beside is not None:
+        click.echo(f"weights beside it in {beside['file']}: {beside['bytes']:,} bytes (not looked at)")
     return 0
 
 
@@ -113,11 +152,21 @@ def _say_program(program: Mapping[str, Any]) -> None:
     """Its entry points and how many constants it has."""
     for name, entry in program["entry_points"].items():
         click.echo(f"{name}: {entry['kind']}")
-        for key in ("parameters", "inputs", "symbols", "relations", "written", "operators_through_python"):
-            if entry[key]:
+        shown = {**entry, "sizes that vary": [_symbol(one) for one in entry["symbols"]]}
+        shown["written"] = [entry["inputs"][number] for number in entry["written"]]
+        for key in (
+            "parameters", "inputs", "sizes that vary", "relations", "written", "operators_through_python"
+        ):  # fmt: skip
+            if shown[key]:
                 click.echo(f"  {key.replace('_', ' ')}")
-                click.echo("\n".join(f"    {line}" for line in _lines(entry[key])))
+                click.echo("\n".join(f"    {line}" for line in shown[key]))
     click.echo(f"{len(program['constants'])} constants")
+
+
+def _symbol(symbol: Mapping[str, Any]) -> str:
+    """``batch: 2 to 64``, or ``batch: 2 or more``."""
+    until = "or more" if symbol["high"] is None else f"to {symbol['high']}"
+    return f"{symbol['name']}: {symbol['low']} {until}"
 
 
 @click.command(short_help="Sign an artifact with a private key.")
@@ -158,10 +207,3 @@ def new_key(file: Path, as_json: bool) -> int:
     else:
         click.echo(f"{file}: keep it to yourself\n{public}: give it to those who load what you sign")
     return 0
-
-
-def _lines(value: Any) -> list[str]:
-    """A description as lines."""
-    if isinstance(value, dict):
-        return [f"{key}: {item}" for key, item in value.items()]
-    return [str(item) for item in value] if isinstance(value, list) else [str(value)]

@@ -7,7 +7,7 @@ import os
 import runpy
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from types import TracebackType
 from typing import Any, NamedTuple
 
@@ -60,15 +60,37 @@ def made_program(file: str, name: str) -> Program:
 
     UsageError if it has no such function, or that returns something else; ProgramError for what it raises.
     """
+    made = _made(file, name)
+    if not _is_program(made):
+        raise _other_than(file, name, made, "(callable, arguments)")
+    return Program(*made)
+
+
+def made_programs(file: str, name: str) -> Mapping[str, Program]:
+    """The same by the names of entry points, of which ``name()`` returns a dict; what is one program is ``forward``."""
+    made = _made(file, name)
+    given = made if isinstance(made, dict) else {"forward": made}
+    if not given or not all(isinstance(key, str) and _is_program(one) for key, one in given.items()):
+        raise _other_than(file, name, made, "(callable, arguments), or a dict of these by names")
+    return {key: Program(*one) for key, one in given.items()}
+
+
+def _other_than(file: str, name: str, made: Any, wanted: str) -> click.UsageError:
+    found = f"a {type(made).__name__}"
+    if isinstance(made, dict):
+        found = f"a dict with {', '.join(f'{key!r}: {type(one).__name__}' for key, one in made.items()) or 'nothing'}"
+    return click.UsageError(f"{name}() of {file} returned {found}, not {wanted}")
+
+
+def _is_program(made: Any) -> bool:
+    return isinstance(made, tuple) and len(made) in (2, 3) and isinstance(made[1], (tuple, list, dict))
+
+
+def _made(file: str, name: str) -> Any:
     sys.path.insert(0, os.path.dirname(os.path.realpath(file)))
     with running(file):
         make = runpy.run_path(file, run_name="bench").get(name)
     if not callable(make):
         raise click.UsageError(f"{file} has no function {name!r}; it returns (callable, arguments)")
     with running(file):
-        made = make()
-    if not (isinstance(made, tuple) and len(made) in (2, 3) and isinstance(made[1], (tuple, list, dict))):
-        raise click.UsageError(
-            f"{name}() of {file} returned {type(made).__name__}, not (callable, arguments)"
-        )
-    return Program(*made)
+        return make()
