@@ -7,6 +7,7 @@ from dynamo_capture.frames.frame import Frame
 from dynamo_capture.frames.opcode_table import opcode
 from dynamo_capture.frames.steps import Step
 from dynamo_capture.interpreter.opcodes.assuming import assumed
+from dynamo_capture.interpreter.opcodes.merging import as_condition, merged
 from dynamo_capture.semantics.operators.membership import contained
 from dynamo_capture.values import NONE, SliceValue, boolean
 
@@ -83,6 +84,13 @@ def unary_not(frame: Frame, step: Step) -> None:
 
 @opcode("TO_BOOL", since=(3, 13))
 def to_bool(frame: Frame, step: Step) -> None:
+    frame.stack[-1] = as_condition(frame.stack[-1])
+    jump = frame.steps[frame.next]
+    if jump.opname in _BRANCHES:
+        place = merged(frame, jump, frame.next + 1, jump.opname == "POP_JUMP_IF_TRUE")
+        if place is not None:
+            frame.next = place
+            return
     found = _assumed_by_next(frame)
     if found is None:
         found = tested(frame)
@@ -91,10 +99,13 @@ def to_bool(frame: Frame, step: Step) -> None:
     frame.stack.append(boolean(found))
 
 
+_BRANCHES = ("POP_JUMP_IF_TRUE", "POP_JUMP_IF_FALSE")
+
+
 def _assumed_by_next(frame: Frame) -> bool | None:
     """The truth of the value on the stack, of which the next instruction is to take True or False: see ``assumed``."""
     jump = frame.steps[frame.next]
-    if jump.opname not in ("POP_JUMP_IF_TRUE", "POP_JUMP_IF_FALSE"):
+    if jump.opname not in _BRANCHES:
         return None
     return assumed(frame, jump, frame.next + 1, jump.opname == "POP_JUMP_IF_TRUE")
 

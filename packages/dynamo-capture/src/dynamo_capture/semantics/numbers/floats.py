@@ -118,6 +118,23 @@ def extreme(tx: Context, symbol: str, best: Value, candidate: Value) -> Value | 
     return ComputedFloat(tx, None, _operands(*values), chosen, is_positive)
 
 
+def chosen(tx: Context, condition: TensorValue, yes: Value, no: Value) -> Value | None:
+    """``yes if condition else no``, of two floats and a tensor with one element; None for other values."""
+    values = (yes, no)
+    if tx.levels or condition.meta.spec.device.type != "cpu":
+        return None
+    if not all((isinstance(value, RuntimeFloat) and value.is_open) or _is_float(value) for value in values):
+        return None
+    answer: Value = condition
+    if condition.meta.spec.sizes:
+        answer = answer.call_method(tx, "reshape", [Const(())], {})
+    if condition.meta.spec.dtype is not torch.bool:
+        answer = tx.tensors.call_function(torch.ne, [answer, Const(0)], {})
+    first, second = (_as_tensor(tx, value) for value in values)
+    made = one_tensor(tx.tensors.call_function(torch.where, [answer, first, second], {}))
+    return ComputedFloat(tx, None, _operands(*values), made, all(map(_is_positive, values)))
+
+
 def negated(tx: Context, value: RuntimeFloat) -> Value:
     """``-value``."""
     computed = tx.numbers.compute("neg", [value])

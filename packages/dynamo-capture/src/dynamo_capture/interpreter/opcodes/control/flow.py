@@ -11,6 +11,7 @@ from dynamo_capture.frames.opcode_table import opcode
 from dynamo_capture.frames.steps import Step
 from dynamo_capture.interpreter.opcodes.assuming import assumed
 from dynamo_capture.interpreter.opcodes.dropping import check_returned
+from dynamo_capture.interpreter.opcodes.merging import as_condition, merged
 from dynamo_capture.interpreter.opcodes.operating import tested
 from dynamo_capture.values import NONE, IteratorStop, IteratorValue
 
@@ -33,6 +34,11 @@ def pop_jump_if_false(frame: Frame, step: Step) -> None:
 
 
 def _jump_if(frame: Frame, step: Step, truth: bool) -> None:
+    frame.stack[-1] = as_condition(frame.stack[-1])
+    place = merged(frame, step, frame.next, truth)
+    if place is not None:
+        frame.next = place
+        return
     found = assumed(frame, step, frame.next, truth)
     if found is None:
         found = tested(frame)
