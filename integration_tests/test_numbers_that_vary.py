@@ -257,6 +257,10 @@ READ_OUT_OF_TENSORS: list[Callable[[Tensor, float], Tensor]] = [
     lambda x, a: torch.index_add(x, 0, torch.tensor([0, 2]), x[:2], alpha=a).index_add_(
         1, torch.tensor([3]), x[:, :1], alpha=-a
     ),
+    lambda x, a: (
+        torch.full_like(x, a).scatter_(1, torch.tensor([[0], [3]]), 1 - a)
+        * x.scatter(0, torch.tensor([[1, 2]]), a)
+    ),
     lambda x, a: torch.norm(x, a) + x.norm(a, 1, keepdim=True) + torch.linalg.vector_norm(x, a, 0),
     lambda x, a: F.normalize(x, a, 0) * F.normalize(x, dim=1, eps=a),
     lambda x, a: torch.dist(x, x * 2, a) * torch.renorm(x, a, 0, 1.5) + torch.renorm(x, 3, 1, a),

@@ -128,3 +128,21 @@ def test_lists_that_are_replaced_are_read():
     x, rate = torch.full((4,), 0.7), torch.tensor(1.5)
     assert torch.equal(compiled(x, rate), of_one_length(x, rate))
     assert joined.count(True) == 1
+
+
+def test_a_log_that_grows_in_each_call_is_read_by_python():
+    log, graphs = [], []
+
+    def program(x):
+        y = (x * 2).sin()
+        log.append(y.sum().item())
+        return y, sum(log) / len(log), log[-1]
+
+    expected, found = [], []
+    compiled = optimize(lambda graph, inputs: graphs.append(graph) or graph.forward)
+    for function, results in ((program, expected), (compiled(program), found)):
+        log.clear()
+        results += [function(torch.full((3,), float(n))) for n in range(7)]
+        assert len(log) == 7
+    assert [str(one) for one in expected] == [str(one) for one in found]
+    assert len(graphs) <= 3

@@ -31,6 +31,7 @@ CALLS: list[tuple[Any, Callable[[Any, Tensor, Any], Tensor]]] = [
     (torch.addr, lambda f, x, a: f(x, x[0], x[1], beta=a)),
     (torch.pow, lambda f, x, a: f(x.abs(), a)),
     (torch.index_add, lambda f, x, a: f(x, 0, torch.tensor([1, 1]), x[:2], alpha=a)),
+    (torch.scatter, lambda f, x, a: f(x, 1, torch.tensor([[0, 1], [2, 2]]), a)),
     (torch.norm, lambda f, x, a: f(x, a)),
     (torch.norm, lambda f, x, a: f(torch.cat([x, 0 * x]), p=a, dim=1, keepdim=True)),
     (torch.linalg.vector_norm, lambda f, x, a: f(x, a, (0, 1), dtype=torch.float64)),

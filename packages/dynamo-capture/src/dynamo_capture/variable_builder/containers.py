@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from dynamo_capture.foundation.break_kinds import CONTAINER_CLASS, DEFINITION_CHANGED
+from dynamo_capture.foundation.break_kinds import CONTAINER_CLASS, DEFINITION_CHANGED, VARYING_ITERATION
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.foundation.known_objects import is_known
 from dynamo_capture.frames.left_functions import leave_loop
@@ -44,15 +44,28 @@ def _list(tx: Context, real: Any, source: Source) -> Value:
     def read() -> list[Value]:
         if is_open:
             leave_loop(tx, "a list of now more and now fewer items")
+        elif made is not None and made.appended:
+            _check_not_growing(tx, real, source)
         tx.guards.length(source, real)
         return [Lazy(item, ItemSource(source, i)) for i, item in enumerate(real)]
 
+    made: ListValue | None = None
     if isinstance(real, collections.deque):
         tx.guards.equals(AttrSource(source, "maxlen"), real.maxlen)
         return ListValue(read(), type(real), source, real)
     made = ListValue([], list, source, real, read)
     made.reads_ahead = not is_open
     return made
+
+
+_MOST_LENGTHS = 2
+"""Lengths of one list that the code makes longer, for which there is a version each."""
+
+
+def _check_not_growing(tx: Context, real: Any, source: Source) -> None:
+    """A graph break where a list is read that the program makes longer in each call, such as a log."""
+    if tx.policy.has_too_many_values(f"length: {source}", len(real), _MOST_LENGTHS):
+        raise GraphBreak(VARYING_ITERATION, f"{source} has more items in each call", opens=True)
 
 
 @wraps_once(dict, collections.OrderedDict, collections.defaultdict)

@@ -116,6 +116,13 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
     return torch.index_add(input, dim, index, source * _as(alpha, source))
 
 
+def scatter(input: Tensor, dim: int, index: Tensor, value: Number) -> Tensor:
+    """``torch.scatter`` of one number."""
+    if _is_number(value, input, index):
+        return torch.scatter(input, dim, index, _read(value))
+    return torch.scatter(input, dim, index, _as(value, input).expand(index.shape))
+
+
 def _length(input: Tensor, p: Number, dim: Any = None, keepdim: bool = False) -> Tensor:
     """The norm of order ``p``, which is positive and finite. Zeros have the gradient zero, as in torch's formula, where
     a power would have an infinite one."""
@@ -195,7 +202,7 @@ NUMBERED: Final[Mapping[str, Callable[..., Tensor]]] = {
     function.__name__: function
     for function in (
         *(elu, celu, softplus, softshrink, addmm, addmv, baddbmm, addbmm, addr),
-        *(power, index_add, linalg_vector_norm, norm, normalize, dist, renorm, histc),
+        *(power, index_add, scatter, linalg_vector_norm, norm, normalize, dist, renorm, histc),
     )
 }
 """Each by the name of torch's function."""

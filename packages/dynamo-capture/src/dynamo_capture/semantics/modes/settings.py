@@ -142,4 +142,6 @@ def _switching_anomalies(on: bool) -> GraphBreak:
 
 @handles(torch.set_printoptions)
 def set_printoptions(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    raise GraphBreak(TORCH_STATE_CHANGED, "texts of tensors, which are made when the graph has run, change form")
+    raise GraphBreak(
+        TORCH_STATE_CHANGED, "texts of tensors, which are made when the graph has run, change form"
+    )
