@@ -186,6 +186,18 @@ static int referent_is(PyObject *reference, PyObject *value) {
 #endif
 }
 
+/* No weak reference but those of the class `check->obj`; if there is a number, no plain one. */
+static int is_unreferenced(const Check *check, PyObject *value) {
+    Py_ssize_t place = Py_TYPE(value)->tp_weaklistoffset;
+    if (place == 0 || (PyType_Check(value) && !(((PyTypeObject *)value)->tp_flags & Py_TPFLAGS_HEAPTYPE))) return 1;
+    const PyWeakReference *one = *(PyWeakReference **)((char *)value + place);
+    for (; one != NULL; one = one->wr_next) {
+        PyTypeObject *type = Py_TYPE(one);
+        if (check->number ? type == &_PyWeakref_RefType : (PyObject *)type != check->obj) return 0;
+    }
+    return 1;
+}
+
 static int python_holds(PyObject *holds, PyObject *value) {
     PyObject *answer = PyObject_CallOneArg(holds, value);
     int result = answer == NULL ? 0 : PyObject_IsTrue(answer) == 1;
@@ -198,6 +210,7 @@ int check_value(const Check *check, PyObject *value) {
     case CHECK_TYPE_IS: return (PyObject *)Py_TYPE(value) == check->obj;
     case CHECK_IS_OBJECT: return value == check->obj;
     case CHECK_IS_REFERENT: return referent_is(check->obj, value);
+    case CHECK_UNREFERENCED: return is_unreferenced(check, value);
     case CHECK_EQUALS: return constants_equal(check->obj, value);
     case CHECK_LENGTH: return length_is(value, check->number);
     case CHECK_DICT_KEYS: return dict_keys_are(check, value);
@@ -222,6 +235,7 @@ int check_is_native(const Check *check, PyObject *value) {
     case CHECK_TYPE_IS:
     case CHECK_IS_OBJECT:
     case CHECK_IS_REFERENT:
+    case CHECK_UNREFERENCED:
     case CHECK_CLASS_LOOKUP:
     case CHECK_CLASS_BASES:
     case CHECK_FUNCTION_STATE:

@@ -7,8 +7,8 @@ const char *const access_names[ACCESS_COUNT] = {
 };
 
 const char *const check_names[CHECK_COUNT] = {
-    "type_is",     "is_object",    "is_referent", "equals", "length", "dict_keys", "key_present", "key_absent",
-    "dict_entries", "attr_present", "attr_absent", "class_lookup", "class_bases", "function_state", "tensor", "state", "python", "same",
+    "type_is",     "is_object",    "is_referent", "unreferenced", "equals", "length", "dict_keys", "key_present",
+    "key_absent", "dict_entries", "attr_present", "attr_absent", "class_lookup", "class_bases", "function_state", "tensor", "state", "python", "same",
     "distinct", "shapes", "storages", "python_many",
 };
 

@@ -393,3 +393,29 @@ def test_a_tensor_dies_where_the_program_drops_it(program, is_inlined):
     compiled = optimize(lambda module, examples: module.forward)(calling if is_inlined else program)
     expected = program()
     assert [compiled(), compiled()] == [expected, expected]
+
+
+class Thing:
+    pass
+
+
+@pytest.mark.parametrize("make", [Thing, lambda: torch.ones(2)], ids=["object", "tensor"])
+def test_whether_an_object_is_weakly_referenced_may_change(make):
+    def f(x, things, log):
+        thing = things.pop()
+        broken()
+        y = x + 1
+        del thing
+        log.append("after")
+        return y
+
+    logs = []
+    for program in (f, optimize(lambda graph, inputs: graph.forward)(f)):
+        log: list[str] = []
+        for is_known in (False, True, False):
+            things = [make()]
+            known = weakref.ref(things[0], lambda _, log=log: log.append("died")) if is_known else None
+            program(torch.ones(2), things, log)
+            assert known is None or known() is None
+        logs.append(log)
+    assert logs[0] == logs[1] == ["after", "died", "after", "after"]

@@ -33,7 +33,7 @@ from fx_guards.kinds.definitions import (
     is_closed_default,
 )
 from fx_guards.kinds.relations import DistinctObjects, SameObject, ShapeRelations, shape_relations
-from fx_guards.kinds.values import EqualsConstant, GuardReference, IsObject, Truthiness, TypeIs
+from fx_guards.kinds.values import EqualsConstant, GuardReference, IsObject, Truthiness, TypeIs, Unreferenced
 from fx_guards.reference import ReferenceEvaluator, ReferenceFetcher
 from fx_guards.root_sources import NAMESPACE, KnownObjectSource, NamespaceSource, known_object
 from fx_guards.tree import GuardSet
@@ -91,6 +91,7 @@ __all__ = [
     "TensorMatch",
     "Truthiness",
     "TypeIs",
+    "Unreferenced",
     "build",
     "build_fetcher",
     "class_lookup",

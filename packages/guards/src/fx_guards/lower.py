@@ -179,6 +179,9 @@ _LOWERED: dict[type, Callable[[Any], _Lowered]] = {
     values.EqualsConstant: lambda guard: (
         *("equals", WITH_VALUE if _is_immutable(guard.expected) else NEVER, guard.expected, 0),
     ),
+    values.Unreferenced: lambda guard: (
+        *("unreferenced", NEVER, values.GuardReference, int(guard.plain_only)),
+    ),
     containers.Length: lambda guard: ("length", WITH_DICT, None, guard.expected),
     containers.DictKeys: lambda guard: ("dict_keys", WITH_DICT, (tuple(guard.expected), guard.holds), 0),
     containers.KeyPresent: lambda guard: ("key_present", WITH_DICT, guard.name, 0),

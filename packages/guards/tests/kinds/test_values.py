@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import fx_guards
-from fx_interface.source import LocalSource
+from fx_interface.source import LocalSource, Scope
 
 X = LocalSource("x")
 
@@ -93,3 +93,29 @@ def test_truthiness_asks_no_user_code() -> None:
 def test_constants_are_named_as_values(target: object, words: str) -> None:
     assert fx_guards.IsObject(X, target).explain(False) == words
     assert "the very object" in fx_guards.IsObject(X, test_constants_are_named_as_values).explain(None)
+
+
+@pytest.mark.parametrize("plain_only", [False, True])
+def test_weak_references_to_a_value(plain_only: bool) -> None:
+    class Other(weakref.ref[Any]):
+        pass
+
+    guard = fx_guards.Unreferenced(X, plain_only)
+    evaluator = fx_guards.build([guard], varnames=("x",))
+
+    def holds(value: Any) -> bool:
+        assert evaluator.check(Scope({"x": value}, {})) is guard.holds(value)
+        return guard.holds(value)
+
+    owner = Owner()
+    assert holds(owner)
+    known: list[Any] = [fx_guards.GuardReference(owner)]
+    assert holds(owner)
+    known.append(Other(owner))
+    assert holds(owner) is plain_only
+    known.append(weakref.ref(owner))
+    assert not holds(owner)
+    assert "weak reference" in guard.explain(owner)
+    known.clear()
+    assert holds(owner)
+    assert holds(3)

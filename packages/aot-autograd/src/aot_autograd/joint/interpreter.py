@@ -113,9 +113,7 @@ def _note_name(recorder: Recorder, atom: Symbol, spec: Any, made: Any) -> None:
 
 
 def _rename(recorder: Recorder, atom: Symbol, found: Any) -> None:
-    if (
-        atom in recorder.births
-    ):  # by its own name, even where an operator that follows requires that it be 3, say
+    if atom in recorder.births:  # it keeps its name, even where what follows requires that it be 3
         return
     name = found.node.value if isinstance(found, torch.SymInt) else int(found)
     if isinstance(name, int) or name.as_symbol is not atom:

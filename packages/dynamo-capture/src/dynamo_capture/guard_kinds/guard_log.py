@@ -29,6 +29,10 @@ class GuardLog:
         """``type(x) is expected``."""
         self.records.append(fx_guards.TypeIs(source, expected, where=self._where()))
 
+    def unreferenced(self, source: Source, *, plain_only: bool = False) -> None:
+        """No weak reference to the object but guards'."""
+        self.records.append(fx_guards.Unreferenced(source, plain_only, where=self._where()))
+
     def is_object(self, source: Source, expected: Any) -> None:
         """``x is expected``, and still of its class, where a program may change that."""
         self.records.append(fx_guards.IsObject(source, expected, where=self._where()))

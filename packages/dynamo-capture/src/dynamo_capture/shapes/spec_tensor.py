@@ -152,9 +152,7 @@ class Inference:
         self.drew = self.drew or draws(func, args, kwargs)
         self.left_open = self.left_open or func in LEAVE_OPEN
         self.may_fail = self.may_fail or may_fail(func, args, kwargs)
-        if (
-            args and type(args[0]) is list and not args[0]
-        ):  # ``_foreach_sqrt([])``, which no mode stands in for
+        if args and type(args[0]) is list and not args[0]:  # ``_foreach_sqrt([])``
             ask_kernel(self, func, args, kwargs)
         rule = IRREGULAR.get(func)
         if rule is not None:

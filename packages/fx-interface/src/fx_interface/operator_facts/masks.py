@@ -1,4 +1,4 @@
-"""What torch requires of masks among indices: ``x[mask]`` takes a mask of the sizes of the dimensions that it stands for.
+"""What torch requires of masks among indices: ``x[mask]`` takes a mask that fits the dimensions that it stands for.
 
 Indexing by the places of a mask's set elements, which is what it means, would take any smaller mask.
 """

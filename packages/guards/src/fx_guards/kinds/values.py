@@ -76,6 +76,26 @@ class IsObject(GuardRecord):
 
 @guard_kind
 @dataclass(frozen=True, slots=True)
+class Unreferenced(GuardRecord):
+    """No weak reference to the value but guards'; of those that are, only plain ones count if ``plain_only``."""
+
+    kind: ClassVar[str] = "unreferenced"
+    plain_only: bool
+
+    def holds(self, value: Any) -> bool:
+        return not any(self.counts(one) for one in weakref.getweakrefs(value))
+
+    def counts(self, reference: Any) -> bool:
+        """Whether a weak reference is one of those that there must not be."""
+        kind = type(reference)
+        return kind is weakref.ref if self.plain_only else kind is not GuardReference
+
+    def explain(self, value: Any) -> str:
+        return f"expected no weak reference to {short(value)}"
+
+
+@guard_kind
+@dataclass(frozen=True, slots=True)
 class EqualsConstant(GuardRecord):
     """Same type and equal value; nan equals nan, -0.0 differs from 0.0, and so on inside tuples."""
 

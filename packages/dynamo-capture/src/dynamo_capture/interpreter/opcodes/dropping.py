@@ -45,11 +45,14 @@ def check_dropped(frame: Frame, value: Value | None) -> None:
         raise GraphBreak(
             NOT_RECONSTRUCTIBLE, f"an object of {name_of(cls)}, which has a finalizer, is dropped"
         )
+    if not has_weak_references(cls):
+        return
     known = any(type(one) is not GuardReference for one in weakref.getweakrefs(real))
     if known or value.source in frame.tx.weakly_referenced:
         raise GraphBreak(
             NOT_RECONSTRUCTIBLE, f"an object of {name_of(cls)}, which is weakly referenced, is dropped"
         )
+    frame.tx.guards.unreferenced(value.source)
 
 
 def _check_tensor(frame: Frame, real: torch.Tensor, source: Source) -> None:
@@ -62,6 +65,7 @@ def _check_tensor(frame: Frame, real: torch.Tensor, source: Source) -> None:
         return
     if any(type(one) is weakref.ref for one in weakref.getweakrefs(real)):
         raise GraphBreak(NOT_RECONSTRUCTIBLE, "a tensor that is weakly referenced is dropped")
+    frame.tx.guards.unreferenced(source, plain_only=True)
 
 
 def check_returned(frame: Frame, result: Value) -> None:
