@@ -130,6 +130,8 @@ def tests(session: nox.Session) -> None:
         "--no-loadscope-reorder",
         "--hypothesis-profile=ci",  # the same examples each time, and no limit of time for one of them
         f"--ignore={TRITON_TESTS}",
+        "-m",
+        "not nightly",
     )
     session.run("python", "-m", "pytest", *everything_else, *arguments, env=ONE_THREAD)
     if failed:
@@ -222,12 +224,18 @@ def examples(session: nox.Session) -> None:
 
 @nox.session
 def minify(session: nox.Session) -> None:
-    """Planted miscompilations, crashes and hangs, each brought to a few lines; the tests try three of them."""
+    """Planted miscompilations, crashes and hangs, each brought to a few lines."""
     install_stack(session)
-    environment = ONE_THREAD | {"FXSTACK_ALL_FAULTS": "1"}
-    session.run(
-        "python", "-m", "pytest", "-q", "-s", "--timeout=0", "packages/fxstack/tests/minify", env=environment
-    )
+    folder = "packages/fxstack/tests/minify"
+    session.run("python", "-m", "pytest", "-q", "-s", "--timeout=0", folder, env=ONE_THREAD)
+
+
+@nox.session
+def nightly(session: nox.Session) -> None:
+    """The tests that `nox -s tests` leaves out, since each takes long for what it tells; not those of `minify`."""
+    install_stack(session, "transformers>=4.50,<6")
+    others = ("--ignore=packages/fxstack/tests/minify", *session.posargs)
+    session.run("python", "-m", "pytest", "-q", "--timeout=600", "-m", "nightly", *others, env=ONE_THREAD)
 
 
 @nox.session

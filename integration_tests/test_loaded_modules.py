@@ -108,7 +108,10 @@ model(**inputs)
 """
 
 
-@pytest.mark.parametrize("name", ["plain", "regions", "steered", "products", "bert", "resnet"])
+@pytest.mark.parametrize(
+    "name",
+    ["plain", "regions", "steered", "products", "bert", pytest.param("resnet", marks=pytest.mark.nightly)],
+)
 def test_stock_compiler_is_not_loaded(name: str, tmp_path: Path) -> None:
     written = {"plain": PLAIN, "regions": REGIONS, "steered": STEERED, "products": PRODUCTS}
     prepare = written.get(name) or WORKLOAD.format(name=name, models=MODELS)

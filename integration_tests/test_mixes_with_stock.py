@@ -35,6 +35,7 @@ def test_our_codegen_under_stock_capture_with_dynamic_sizes() -> None:
             torch.testing.assert_close(compiled(**inputs), model(**inputs), rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", ["mlp"])
 def test_stock_codegen_under_our_capture(name: str) -> None:
     workload = WORKLOADS[name]

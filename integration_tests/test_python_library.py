@@ -21,6 +21,7 @@ def test_raise_and_with() -> None:
     assert "0 differ" in done.stdout
 
 
+@pytest.mark.nightly
 def test_files_and_what_they_print(tmp_path: Path) -> None:
     """A test that passes and prints otherwise differs; what the program before gives is there in each process."""
     (tmp_path / "stand_ins.py").write_text(

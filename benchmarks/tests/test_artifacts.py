@@ -7,6 +7,7 @@ import pytest
 from benchmarks import artifacts
 
 
+@pytest.mark.nightly
 def test_fresh_processes_load_what_was_made(capfd: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("transformers", reason="the model is one of transformers")
     assert artifacts.main(["--layers", "1", "--rounds", "1", "--processors", "1"]) == 0

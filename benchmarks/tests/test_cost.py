@@ -10,6 +10,7 @@ from benchmarks import cost
 from benchmarks.process import ROOT
 
 
+@pytest.mark.nightly
 def test_each_figure_is_measured() -> None:
     found = cost.least([ROOT], rounds=1)
     assert found.keys() == cost.FIGURES.keys()

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from benchmarks import layers
 from benchmarks.process import ROOT
 
 
+@pytest.mark.nightly
 def test_stages_add_up_and_entries_do_not_grow_with_layers(tmp_path: Path) -> None:
     few, many = (layers.measure(ROOT, "encoder", number, True, tmp_path) for number in (3, 9))
     for found in (few, many):

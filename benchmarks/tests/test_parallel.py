@@ -12,6 +12,7 @@ import pytest
 import torch
 
 
+@pytest.mark.nightly
 @pytest.mark.skipif(
     not (torch.distributed.is_available() and torch.distributed.is_gloo_available()),
     reason="torch without gloo",

@@ -10,6 +10,7 @@ from benchmarks import start
 from benchmarks.process import ROOT
 
 
+@pytest.mark.nightly
 def test_a_warm_call_costs_less_than_a_cold_one() -> None:
     found = start.least([ROOT], ["mlp"], training=True, rounds=1)
     assert found["mlp"].keys() == set(start.PHASES)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 RUNS: tuple[tuple[str, int, str], ...] = (
-    ("accuracy", 20, "inductor"),
+    ("accuracy", 10, "inductor"),
     ("changes", 400, "eager"),
     ("changes", 60, "aot_eager"),
     ("changes", 10, "inductor"),

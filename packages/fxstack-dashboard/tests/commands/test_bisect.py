@@ -43,6 +43,7 @@ def repository(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.nightly
 def test_the_commit_that_broke_a_users_graph_is_found(
     repository: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

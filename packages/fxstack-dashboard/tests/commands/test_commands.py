@@ -29,6 +29,7 @@ def _json(arguments: list[str], capsys: Capture, status: int = 0) -> Any:
     return json.loads(capsys.readouterr().out)
 
 
+@pytest.mark.nightly
 def test_a_run_that_was_interrupted_goes_on_and_becomes_pages(
     tmp_path: Path, models_file: Callable[..., str], capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -60,6 +60,7 @@ def test_what_goes_wrong_only_compiled_fails_the_row(
         assert "in forward" in outcome.traceback
 
 
+@pytest.mark.nightly
 def test_a_hang_ends_at_the_limit_with_all_that_it_has_started(models_file: Callable[..., str]) -> None:
     hang = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'import time; time.sleep(987)'])"
     began = time.monotonic()
@@ -77,6 +78,7 @@ def test_a_model_that_fails_in_eager_says_nothing_of_the_backend(models_file: Ca
     assert (outcome.status, outcome.stage, outcome.reason) == ("unusable", "eager", "ValueError: mine")
 
 
+@pytest.mark.nightly
 def test_breaks_are_counted_and_a_model_without_a_graph_fails(models_file: Callable[..., str]) -> None:
     outcome = measure_row(
         _request(models_file("x = x + 1; print(end=''); x = x - 1", "x = x + 1; x = x - 1")), 60
@@ -91,6 +93,7 @@ def test_breaks_are_counted_and_a_model_without_a_graph_fails(models_file: Calla
     assert outcome.reason == "no graph was captured: the model ran uncompiled"
 
 
+@pytest.mark.nightly
 @pytest.mark.peer
 def test_stock_is_a_backend() -> None:
     outcome = measure_row(Request("tiny", "gated", "stock:eager", "inference", rounds=3), 180)

@@ -33,6 +33,7 @@ def file(tmp_path: Path) -> Path:
     return made
 
 
+@pytest.mark.nightly
 def test_a_program_and_the_backend_beside_it(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     small = file.with_name("small.py")
     assert main(["minify", str(file), "-o", str(small), "--backend", "faulty:raises", "--json"]) == 0

@@ -162,6 +162,7 @@ def test_a_fresh_cache_is_used_and_removed(tmp_path: Path) -> None:
     assert second["launches"] == []
 
 
+@pytest.mark.nightly
 def test_report_writes_one_page_of_a_script_or_of_a_record(tmp_path: Path) -> None:
     script, page, kept = (
         _script(tmp_path, PROGRAM + "sys.exit(5)\n"),
@@ -210,6 +211,7 @@ def test_the_nearest_command_is_told() -> None:
     assert "Did you mean 'explain'?" in run.stderr
 
 
+@pytest.mark.nightly
 @pytest.mark.skipif(os.name != "posix", reason="names of files are bytes on POSIX systems")
 def test_names_of_files_are_bytes(tmp_path: Path) -> None:
     """A folder whose name is not ASCII, where the locale says that names are: Python has stand-ins for the bytes."""

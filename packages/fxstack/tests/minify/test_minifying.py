@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -22,9 +21,6 @@ from planted_programs import PLANTED, program_with  # noqa: E402
 
 MOST_LINES = 8
 MOST_OPERATORS = 5
-ALL = bool(os.environ.get("FXSTACK_ALL_FAULTS"))
-TRIED = tuple(PLANTED) if ALL else ("planted_faults:dying_scan", "lost_guards:eager")
-"""All by ``nox -s minify``: each takes half a minute and more."""
 
 
 @pytest.fixture(autouse=True)
@@ -50,7 +46,8 @@ def operators_of(text: str) -> int:
     return count
 
 
-@pytest.mark.parametrize("backend", TRIED)
+@pytest.mark.nightly
+@pytest.mark.parametrize("backend", PLANTED)
 def test_a_planted_fault_is_all_that_remains(backend: str, tmp_path: Path) -> None:
     found = minify(program_with(PLANTED[backend]), Settings(backend=backend))
     operators = operators_of(found.text)
@@ -92,7 +89,7 @@ def test_a_script_that_only_fails_when_compiled() -> None:
     assert found.lines <= 6
 
 
-@pytest.mark.skipif(not ALL, reason="takes a minute of searching by time: nox -s minify")
+@pytest.mark.nightly
 def test_a_call_that_is_slower_than_eager() -> None:
     text = program_with("x = x + torch.sort(x, -1)[0]")
     settings = Settings(backend="planted_faults:slow", slower_than=4.0)

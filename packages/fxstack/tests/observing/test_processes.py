@@ -67,6 +67,7 @@ def test_what_spawned_processes_compile_is_in_the_record(record: dict[str, Any])
         assert process["command"][0].endswith(Path(sys.executable).name)
 
 
+@pytest.mark.nightly
 def test_processes_that_did_the_same_are_one_summary(tmp_path: Path) -> None:
     run = _run("run", _script(tmp_path, SPAWNING))
     assert run.stdout == "part\npart\n"
@@ -76,6 +77,7 @@ def test_processes_that_did_the_same_are_one_summary(tmp_path: Path) -> None:
     assert "more: fxstack explain" in run.stderr
 
 
+@pytest.mark.nightly
 def test_each_process_has_its_page_and_its_part_of_the_explanation(tmp_path: Path) -> None:
     script, page = _script(tmp_path, SPAWNING), tmp_path / "page.html"
     written = json.loads(_run("report", "--json", "-o", page, script).stdout.splitlines()[-1])
@@ -112,6 +114,7 @@ def test_a_started_python_is_as_it_would_be_without(tmp_path: Path) -> None:
     assert plain.stdout.splitlines()[1] == "mine"
 
 
+@pytest.mark.nightly
 def test_a_python_without_fxstack_runs_as_ever(tmp_path: Path) -> None:
     text = "import sys; sys.modules['fxstack'] = None; import torch; print(torch.compile.__module__)"
     run = _run("run", "--quiet", _script(tmp_path, _starting(text)))
