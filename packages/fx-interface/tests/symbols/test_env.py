@@ -167,6 +167,9 @@ def test_an_extreme_is_bounded_by_its_arguments() -> None:
         assert env.known(Relation("<=", 2 * shortest, size + longest)) is True
         assert env.known(Relation("<", size - longest, 1)) is True
         assert env.known(Relation("<", size, longest)) is None
+    part = maximum(0, minimum(sizes[0], sizes[1]))
+    assert env.known(Relation("<=", part, sizes[1])) is True
+    assert env.known(Relation("<=", part + 1, sizes[1])) is None
     assert not env.guards
 
 

@@ -158,8 +158,13 @@ def expand_sizes(sizes: Sizes, target: Sequence[IntLike], env: ShapeEnv) -> Size
 
 
 def _keeps(size: IntLike, wanted: IntLike, env: ShapeEnv) -> bool:
-    """Whether ``size`` is what it is to be; one that cannot stretch is left to the operator where only data tell."""
-    cannot_stretch = isinstance(size, int) or env.known(Relation("<", 1, size)) is True
+    """Whether ``size`` is what it is to be; one that cannot stretch is left to the operator where only data tell. To
+    what is at most as large (``x[:n] = y`` of ``n`` rows) it could stretch from 1 to 0 alone."""
+    cannot_stretch = (
+        isinstance(size, int)
+        or env.known(Relation("<", 1, size)) is True
+        or env.known(Relation("<=", wanted, size)) is True
+    )
     return required(size, wanted, env) if cannot_stretch else same(size, wanted, env)
 
 

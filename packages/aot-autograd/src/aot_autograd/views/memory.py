@@ -14,7 +14,7 @@ from aot_autograd.recording.trace import Trace, TracedTensor
 from aot_autograd.recording.values import Value
 from aot_autograd.views.views import apply_step, write_through
 from fx_interface.errors import UnsupportedProgramError
-from fx_interface.symbols import ShapeEnv
+from fx_interface.symbols import Relation, ShapeEnv
 from fx_interface.tensor_spec import TensorSpec
 
 aten = torch.ops.aten
@@ -108,7 +108,7 @@ def _check_sizes(op: OpOverload, old: TensorSpec, new: TensorSpec, base: TensorS
     In ``old`` and in the ``base`` that it is a view of no element may lie where another does.
     """
     pairs = zip(old.sizes[::-1], new.sizes[::-1], strict=False)
-    fits = all(b == 1 or env.simplify(a) == env.simplify(b) for a, b in pairs)
+    fits = all(b == 1 or env.known(Relation("==", a, b)) is True for a, b in pairs)
     if not fits or len(new.sizes) > len(old.sizes):
         raise UnsupportedProgramError(
             "AOT111", f"{op} would change the size of a tensor in place, from {old} to {new}"

@@ -75,14 +75,14 @@ class Batched:
         batched: list[list[int]] = [[] for _ in results]
         function: Callable[..., Any] = self._module.forward
         for number in range(len(self._levels), 0, -1):
-            of_level = dims[number - 1]
+            of_level: Any = dims[number - 1]
             if all(dim is None for dim in of_level):
                 continue
             sliced = {place for place, dim in zip(places, of_level, strict=True) if dim is not None}
             for node in self._module.graph.nodes:
                 if not sliced.isdisjoint(node.all_input_nodes):
                     sliced.add(node)
-            out_dims = tuple(0 if node in sliced else None for node in results)
+            out_dims: Any = tuple(0 if node in sliced else None for node in results)
             for index, node in enumerate(results):
                 if node in sliced:
                     batched[index].insert(0, number)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Mapping
 
 from fx_interface.errors import UnbackedSymbolError, UserLocation
@@ -109,19 +110,24 @@ class ShapeEnv:
         return self.symbols[atom].range if atom in self.symbols else Range(None, None)
 
     def _tight_bounds(self, value: IntLike, attempts: int) -> Range:
-        """As ``bounds``, seeing that ``max(a, b) - a`` is not negative: its arguments bound an extreme."""
+        """As ``bounds``, seeing that ``max(a, b) - a`` is not negative, and ``max(0, min(a, b)) - a`` not positive
+        where ``a`` is not negative: its arguments bound an extreme."""
         span = self.bounds(value)
         for monomial, coefficient in value.terms if isinstance(value, Expr) and attempts else ():
             atom = monomial[0] if len(monomial) == 1 else None
             if not isinstance(atom, Apply) or atom.function not in _EXTREMES:
                 continue
             rest = value - coefficient * _EXTREMES[atom.function](*atom.args)
-            for arg in atom.args:
-                other = self._tight_bounds(self.simplify(rest + coefficient * arg), attempts - 1)
-                if (atom.function == "max") is (coefficient > 0):
-                    span = Range(larger(span.low, other.low), span.high)
-                else:
-                    span = Range(span.low, smaller(span.high, other.high))
+            others = [
+                self._tight_bounds(self.simplify(rest + coefficient * arg), attempts - 1) for arg in atom.args
+            ]
+            lows, highs = [other.low for other in others], [other.high for other in others]
+            if (atom.function == "max") is (coefficient > 0):  # it is the largest of the others
+                highest = None if None in highs else max(high for high in highs if high is not None)
+                span = Range(functools.reduce(larger, lows, span.low), smaller(span.high, highest))
+            else:
+                lowest = None if None in lows else min(low for low in lows if low is not None)
+                span = Range(larger(span.low, lowest), functools.reduce(smaller, highs, span.high))
             return span
         return span
 

@@ -34,9 +34,8 @@ from dynamo_capture.semantics.regions import (  # noqa: F401
     attention,
     autograd_function,
     checkpoint,
-    control_flow,
     higher_order,
-    scans,
 )
+from dynamo_capture.semantics.regions.steered import control_flow, scans  # noqa: F401
 from dynamo_capture.semantics.regions.transforms import forward, reverse, vmap  # noqa: F401
 from dynamo_capture.semantics.tensor_subclasses import asking_functions  # noqa: F401

@@ -18,7 +18,7 @@ from dynamo_capture.foundation.break_kinds import NOT_IN_PYTHON
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.polyfills.torch import attention as dense
 from dynamo_capture.semantics.declared import handles_loaded
-from dynamo_capture.semantics.regions.steered import Steered, open_region, require_grad
+from dynamo_capture.semantics.regions.steered.sub_graph import Steered, open_region, require_grad
 from dynamo_capture.values import Const, TensorValue, TupleValue, Value, are_tensors, is_none
 from dynamo_capture.values.base import Context
 from dynamo_capture.values.structures import leaves_of

@@ -10,6 +10,7 @@ from dynamo_capture.frames.generator_values import GeneratorValue
 from dynamo_capture.frames.opcode_table import opcode
 from dynamo_capture.frames.steps import Step
 from dynamo_capture.interpreter.opcodes.assuming import assumed
+from dynamo_capture.interpreter.opcodes.control.branching import branched
 from dynamo_capture.interpreter.opcodes.dropping import check_returned
 from dynamo_capture.interpreter.opcodes.merging import as_condition, merged
 from dynamo_capture.interpreter.opcodes.operating import tested
@@ -41,6 +42,8 @@ def _jump_if(frame: Frame, step: Step, truth: bool) -> None:
         return
     found = assumed(frame, step, frame.next, truth)
     if found is None:
+        if branched(frame, step, truth):
+            return
         found = tested(frame)
     else:
         frame.stack.pop()

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dynamo_capture.foundation.break_kinds import CONTROL_FLOW
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.semantics.declared import handles_loaded
-from dynamo_capture.semantics.regions.steered import Steered, open_region, require_grad
+from dynamo_capture.semantics.regions.steered.sub_graph import Steered, open_region, require_grad
 from dynamo_capture.values import TensorValue, TupleValue, Value
 from dynamo_capture.values.base import Context
 from dynamo_capture.values.structures import items_of, leaves_of

@@ -15,7 +15,7 @@ import torch
 from dynamo_capture.foundation.break_kinds import CONTROL_FLOW
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.semantics.declared import handles_loaded
-from dynamo_capture.semantics.regions.steered import Steered, open_region, require_grad
+from dynamo_capture.semantics.regions.steered.sub_graph import Steered, open_region, require_grad
 from dynamo_capture.semantics.tensors.content.data_numbers import note_births
 from dynamo_capture.values import Const, SymValue, TensorValue, TupleValue, Value, are_tensors, one_tensor
 from dynamo_capture.values.base import Context

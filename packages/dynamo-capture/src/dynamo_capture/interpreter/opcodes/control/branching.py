@@ -1,0 +1,87 @@
+"""``if`` without ``else`` on a tensor's content, around instructions that store in containers or call, and no more."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from dynamo_capture.foundation.break_kinds import CONTENT_DECIDES
+from dynamo_capture.foundation.errors import GraphBreak
+from dynamo_capture.frames.frame import Frame
+from dynamo_capture.frames.steps import Step
+from dynamo_capture.interpreter.opcodes.operating import tested
+from dynamo_capture.semantics.regions.steered.written_branches import done_and_taken_back, may_be_written
+from dynamo_capture.values import TensorValue
+
+_LONGEST: Final = 64
+_PREFIXES: Final = ("LOAD_", "BUILD_", "BINARY_", "CALL", "UNARY_")
+_OTHERS: Final = frozenset(
+    {
+        "PUSH_NULL",
+        "PRECALL",
+        "KW_NAMES",
+        "COMPARE_OP",
+        "NOP",
+        "COPY",
+        "SWAP",
+        "STORE_SUBSCR",
+        "STORE_SLICE",
+        "POP_TOP",
+    }
+)
+"""Instructions that bind no name and go nowhere else."""
+_JUMPS: Final = frozenset({"JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT"})
+
+
+def branched(frame: Frame, step: Step, jumps_if: bool) -> bool:
+    """Do the branch behind the jump ``step``, which data skip where the value on the stack is ``jumps_if``. False: it
+    is another kind of branch, or its answer is known."""
+    condition = frame.stack[-1]
+    if not isinstance(condition, TensorValue) or not may_be_written(frame.tx, condition):
+        return False
+    first = frame.next
+    end = _end(frame.steps, first, step)
+    if end is None:
+        return False
+    stack = frame.stack[:-1]
+
+    def run() -> None:
+        frame.stack[:] = stack
+        frame.next = first
+        while frame.next != end:
+            inner = frame.steps[frame.next]
+            frame.next = inner.index + 1
+            frame.line = inner.line
+            inner.run(frame, inner)
+
+    if not done_and_taken_back(frame.tx, condition, not jumps_if, run):
+        frame.stack[:] = [*stack, condition]
+        frame.next, frame.line = first, step.line
+        tested(frame)
+        raise GraphBreak(CONTENT_DECIDES, "the truth of a tensor depends on its content")
+    frame.next = step.target
+    return True
+
+
+def _end(steps: Sequence[Step], first: int, jump: Step) -> int | None:
+    """The step at which the instructions of the branch have ended and go on where the jump leads; None: they may go
+    elsewhere, or bind names."""
+    for place, step in enumerate(steps[first : first + _LONGEST], first):
+        if place == jump.target or (
+            step.opname in _JUMPS and _landing(steps, place) == _landing(steps, jump.target)
+        ):
+            return place if place > first else None
+        if step.handler != jump.handler:
+            return None
+        if not step.opname.startswith(_PREFIXES) and step.opname not in _OTHERS:
+            return None
+    return None
+
+
+def _landing(steps: Sequence[Step], place: int) -> int:
+    """Where instructions that only jump lead to."""
+    for _ in range(4):
+        if steps[place].opname not in _JUMPS:
+            break
+        place = steps[place].target
+    return place

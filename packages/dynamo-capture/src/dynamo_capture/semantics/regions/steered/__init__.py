@@ -1,0 +1,1 @@
+"""What data steer or repeat: branches, loops and scans."""

@@ -1,0 +1,177 @@
+"""A branch that data steer, and that does nothing but write to tensors, is done in any case and taken back.
+
+    if mask.any():               before = x.clone()
+        x[mask] = v        ->    x[mask] = v
+                                 x.copy_(where(mask.any(), x, before))
+
+So the graph goes on, nothing waits for the answer, and the copies are fused with what is around them. The branch is
+tried on a sub-graph first, which is thrown away: it may not raise, draw, or change anything but tensors of this graph,
+it may cost little, and autograd may not follow it (a gradient of what has not been done may be no number).
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import torch
+from torch.fx import Node
+
+from dynamo_capture.foundation.break_kinds import CONTENT_DECIDES
+from dynamo_capture.foundation.errors import GraphBreak, NotConstant, UserRaise
+from dynamo_capture.graph.graph_builder import GraphOutput, WrittenTensor
+from dynamo_capture.graph.region_body import Body
+from dynamo_capture.semantics.random_numbers.drawing import outside_only
+from dynamo_capture.semantics.regions.tracing import trace_body
+from dynamo_capture.semantics.tensors.content.choices import is_open
+from dynamo_capture.values import NONE, Const, TensorValue, TupleValue, Value, one_tensor
+from dynamo_capture.values.base import Context
+from dynamo_capture.values.tensors.tensor import PLAIN_CLASSES
+from fx_interface.errors import UnbackedSymbolError
+from fx_interface.graph import BORN_KEY, EXPECTED_KEY
+from fx_interface.tensor_spec import SPEC_KEY, TensorSpec
+
+_MOST_NODES: Final = 16
+_COSTLY: Final = frozenset(
+    {
+        "matmul",
+        "mm",
+        "bmm",
+        "addmm",
+        "baddbmm",
+        "linear",
+        "einsum",
+        "bilinear",
+        "dot",
+        "mv",
+        "cdist",
+        "sort",
+        "topk",
+    }
+)
+"""Operations that are not done for nothing."""
+_POINTWISE: Final = frozenset({operator.iadd, operator.isub, operator.imul, operator.itruediv})
+
+
+class _Tried(Body):
+    """The branch as a sub-graph. ``roots``: the tensors of its surroundings that it writes to, by their nodes."""
+
+    def __init__(self, parent: GraphOutput) -> None:
+        super().__init__(parent, "a branch that data steer")
+        self.roots: dict[Node, TensorValue] = {}
+        self.failing: list[Node] = []
+
+    def fail(self, node: Node, *, behind: bool) -> None:
+        super().fail(node, behind=behind)
+        self.failing.append(node)
+
+    def write(self, written: Sequence[WrittenTensor], lasting: Sequence[WrittenTensor] = ()) -> None:
+        GraphOutput.write(self, written, lasting)
+        for tensor in written:
+            root = tensor.memory
+            if root.node.graph is not self.graph:
+                assert isinstance(root, TensorValue)
+                self.roots[root.node] = root
+
+
+def may_be_written(tx: Context, condition: Value) -> bool:
+    """Whether a branch on this value may be such a one: data alone answer it, in a graph that nothing transforms."""
+    return (
+        is_open(condition)
+        and not isinstance(tx.output, Body)
+        and not (tx.output.is_transformed or tx.tensors.modes or tx.blocks or tx.tensors.emptied)
+        and isinstance(condition, TensorValue)
+        and tx.tensors.followed.of(condition) is None
+    )
+
+
+def done_and_taken_back(tx: Context, condition: TensorValue, holds: bool, run: Callable[[], None]) -> bool:
+    """Do what ``run`` does where ``condition`` is ``holds``. False: it is of another kind, and the graph has to end."""
+    body = _Tried(tx.output)
+
+    def tried() -> Value:
+        run()
+        return NONE
+
+    try:
+        outside_only(tx, lambda: trace_body(tx, body, tried, pure=True), body.what)
+    except (GraphBreak, NotConstant, UnbackedSymbolError, UserRaise):
+        return False
+    if not body.roots or not _is_harmless(body):
+        return False
+    answer: Value = condition
+    if condition.meta.spec.dtype is not torch.bool:
+        answer = condition.call_method(tx, "to", [Const(torch.bool)], {})
+    if condition.meta.spec.sizes:
+        answer = answer.call_method(tx, "reshape", [TupleValue([])], {})
+    before = [one_tensor(root.call_method(tx, "clone", [], {})) for root in body.roots.values()]
+    try:
+        run()
+    except UserRaise as raised:
+        raise GraphBreak(CONTENT_DECIDES, f"{body.what} raises {raised.value.describe()}") from None
+    for root, earlier in zip(body.roots.values(), before, strict=True):
+        pair = [root, earlier] if holds else [earlier, root]
+        root.call_method(tx, "copy_", [tx.tensors.call_function(torch.where, [answer, *pair], {})], {})
+    return True
+
+
+def _is_harmless(body: _Tried) -> bool:
+    """Whether nobody can tell that it has been done, and taken back."""
+    if body.draws or body.speaks or body.assumes or body.lasts or body.leaves or body.bodies:
+        return False
+    if not all(map(_takes_any_content, body.failing)):
+        return False
+    for node, root in body.roots.items():
+        if node.op == "placeholder" or root.real is not None or root.meta.cls not in PLAIN_CLASSES:
+            return False  # versions of existing tensors are counted
+    if torch.is_grad_enabled() and any(_requires_grad(node) for node in (*body.lifted, *body.graph.nodes)):
+        return False
+    most = max(_numel(node) for node in body.roots)
+    calls = [node for node in body.graph.nodes if node.op.startswith("call")]
+    return len(calls) <= _MOST_NODES and not any(
+        _name(node) in _COSTLY
+        or BORN_KEY in node.meta
+        or EXPECTED_KEY in node.meta
+        or _numel(node) > 2 * most
+        for node in calls
+    )
+
+
+def _takes_any_content(node: Node) -> bool:
+    """Whether a write that may fail does so because of forms alone, as where memory overlaps, and not of what is in
+    tensors: ``x[mask] = value`` takes a value that no number of elements has to fit."""
+    if node.target is not operator.setitem:
+        return node.target in _POINTWISE
+    tensor, key, value = node.args
+    if not any(isinstance(part, Node) for part in (key if isinstance(key, tuple) else (key,))):
+        return True
+    written, chosen, given = (
+        one.meta.get(SPEC_KEY) if isinstance(one, Node) else None for one in (tensor, key, value)
+    )
+    if (
+        not isinstance(written, TensorSpec)
+        or not isinstance(chosen, TensorSpec)
+        or chosen.dtype is not torch.bool
+    ):
+        return False
+    if not isinstance(value, Node):
+        return True
+    return isinstance(given, TensorSpec) and given.rank <= written.rank - chosen.rank
+
+
+def _requires_grad(node: Node) -> bool:
+    spec = node.meta.get(SPEC_KEY)
+    return isinstance(spec, TensorSpec) and spec.requires_grad
+
+
+def _numel(node: Node) -> float:
+    """How many elements a node has; without symbols in them: those of now are not known here."""
+    spec: Any = node.meta.get(SPEC_KEY)
+    sizes = spec.sizes if isinstance(spec, TensorSpec) else ()
+    return math.prod(size for size in sizes if isinstance(size, int))
+
+
+def _name(node: Node) -> str:
+    return str(getattr(node.target, "__name__", node.target))

@@ -1,0 +1,193 @@
+"""``if`` on a tensor's content around writes to tensors alone: done in any case, and taken back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+
+from dynamo_capture import CaptureError, optimize
+
+IDS = [torch.tensor([[0, 1, 2]]), torch.tensor([[0, 0, 7]]), torch.tensor([[3, 4, 9]])]
+STATE: dict[str, Any] = {}
+
+
+def _by_mask(ids, x):
+    y = x * 1.0
+    for i in range(2):
+        mask = ids == i
+        if mask.any():
+            y[mask] = x[0, i].to(y.dtype)
+    return y
+
+
+def _several(ids, x):
+    y, z = x * 2, torch.zeros(3)
+    if (ids > 5).any():
+        y[:, 0].mul_(3)
+        z.fill_(1.0)
+        z[1:] += y[0, :2, 0]
+    return y, z
+
+
+def _negated(ids, x):
+    y = x.clone()
+    view = y[0]
+    if not (ids == 7).any():
+        y.clamp_(max=0)
+    return y, view + 1
+
+
+def _by_number(ids, x):
+    y = ids * 1
+    if y.sum() == 3:
+        y[y.eq(0)] = 5
+    return y * x.shape[1]
+
+
+def _not_a_number(ids, x):
+    y = x + float("nan")
+    if y.sum():
+        y[:] = 4
+    return y
+
+
+def _once_more(ids, x):
+    y = x * 1
+    if (ids > 5).any():
+        y[0, 0] = 1
+    if (ids > 5).any():
+        y[0, 0] += y[0, 1]
+    return y
+
+
+CAPTURED = [_by_mask, _several, _negated, _by_number, _not_a_number, _once_more]
+
+
+@pytest.mark.parametrize("program", CAPTURED)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_one_graph(program: Callable[..., Any], dtype: torch.dtype) -> None:
+    compiled = optimize(lambda graph, inputs: graph.forward, fullgraph=True)(program)
+    for ids in IDS:
+        x = torch.linspace(-2, 2, 12).reshape(1, 3, 4).to(dtype)
+        torch.testing.assert_close(compiled(ids, x), program(ids, x), rtol=0, atol=0, equal_nan=True)
+
+
+def _writes_to_an_argument(ids, x):
+    if (ids > 5).any():
+        x[0] = 1
+    return x * 2
+
+
+def _binds(ids, x):
+    y = x * 1
+    if (ids > 5).any():
+        y[0] = 1
+        x = x + 1
+    return x + y
+
+
+def _appends(ids, x):
+    y = x * 1
+    if (ids > 5).any():
+        y[0] = 1
+        STATE["seen"] = STATE.get("seen", 0) + 1
+    return y
+
+
+def _draws(ids, x):
+    y = x * 1
+    if (ids > 5).any():
+        y.uniform_()
+    return y
+
+
+def _may_raise(ids, x):
+    y = x * 1
+    if (ids > 5).any():
+        y[ids > 5] = x[0]
+    return y
+
+
+def _raises(ids, x):
+    y = x * 1
+    if (ids > 5).any():
+        y[0, 0] = torch.ones(7)
+    return y
+
+
+def _multiplies(ids, x):
+    y = x * 1
+    if (ids > 5).any():
+        y[0] = x[0] @ torch.ones(4, 4)
+    return y
+
+
+def _handles(ids, x):
+    y = x * 1
+    if (ids > 5).any():
+        try:
+            y[0] = 1
+        except RuntimeError:
+            y[0] = 2
+    return y
+
+
+LEFT = [
+    _writes_to_an_argument, _binds, _appends, _draws, _may_raise, _raises, _multiplies, _handles,
+]  # fmt: skip
+
+
+def _outcome(program: Callable[..., Any], ids: torch.Tensor) -> list[str]:
+    torch.manual_seed(0)
+    STATE.clear()
+    x = torch.linspace(-2, 2, 12).reshape(1, 3, 4)
+    try:
+        found: Any = program(ids, x)
+    except RuntimeError as error:
+        found = str(error)
+    return [str(found), str(x), str(STATE), str(torch.rand(1))]
+
+
+@pytest.mark.parametrize("program", LEFT)
+def test_what_ends_the_graph(program: Callable[..., Any]) -> None:
+    compiled = optimize(lambda graph, inputs: graph.forward)(program)
+    for ids in IDS:
+        assert _outcome(compiled, ids) == _outcome(program, ids)
+    with pytest.raises(CaptureError):
+        optimize(lambda graph, inputs: graph.forward, fullgraph=True)(program)(IDS[1], torch.ones(1, 3, 4))
+
+
+def test_what_autograd_follows_ends_the_graph() -> None:
+    def program(ids, x):
+        y = x * 1
+        if (ids > 5).any():
+            y[0] = y[0] / 0
+        return y
+
+    compiled = optimize(lambda graph, inputs: graph.forward)(program)
+    for ids in IDS:
+        gradients = []
+        for function in (program, compiled):
+            x = torch.ones(1, 3, 4, requires_grad=True)
+            function(ids, x).sum().backward()
+            gradients.append(x.grad)
+        torch.testing.assert_close(gradients[1], gradients[0], rtol=0, atol=0, equal_nan=True)
+
+
+def test_rows_whose_number_data_tell_are_written_to_the_beginning(same) -> None:
+    def program(rows, times, length):
+        made = torch.zeros(int(length.sum()), 3)
+        repeated = rows.repeat_interleave(times, dim=0)
+        made[: repeated.size(0)] = repeated
+        return made
+
+    rows = torch.randn(40, 3)
+    calls = []
+    for number, length in [(3, 4), (3, 3), (1, 0), (0, 2), (0, 0), (4, 3), (1, 1)]:
+        times, fill = torch.zeros(40, dtype=torch.int64), torch.zeros(40, dtype=torch.int64)
+        times[:number], fill[:length] = 1, 1
+        calls.append((rows, times, fill))
+    same(program, *calls)
