@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
+from dynamo_capture import optimize
+
 A, B, C = torch.tensor([2.0]), torch.tensor([3.0]), torch.tensor([2.5])
 ORDERS = [(A, B, C), (B, A, C), (C, B, A), (A, A.clone(), A.clone()), (A, torch.tensor([float("nan")]), B)]
 
@@ -217,3 +219,57 @@ def test_in_a_backward_that_may_be_differentiated(same):
 
     for x, y, _ in ORDERS[:4]:
         same(f, (x.clone().requires_grad_(), y.clone().requires_grad_()), (x, y))
+
+
+NUMBERS = [torch.tensor(value) for value in (-2.0, 0.5, 3.0, float("nan"))]
+
+
+def _kinds(result):
+    return [(type(one), str(one)) for one in result]
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        lambda x: [1 + max(0, x), max(0, x) * 2, min(x, 1.5) - 0.25, -1 - max(x, 0)],
+        lambda x: [max(0, x) > 1, min(1, x) <= 0.5, max(max(0, x), x * 2) + 1],
+        lambda x: [max(0, x) + max(0, 1 - x), max(0, x) * min(1, x), x + max(0, x)],
+        lambda x: [sum(max(0, 1 - x * n) for n in (1, 2, -1)), max(2, max(0, x) - 1, 1 + max(0, x))],
+        lambda x: [max(0, x) // 1] if x is None else [max(0.0, x) / 4, 1 + max(0, x) + x],
+    ],
+)
+def test_a_number_or_a_tensor(program):
+    compiled = optimize(lambda graph, _: graph.forward)(program)
+    for x in NUMBERS:
+        assert _kinds(compiled(x)) == _kinds(program(x))
+
+
+def test_a_number_that_python_refuses():
+    def program(x):
+        return 1 / max(0, x)
+
+    compiled = optimize(lambda graph, _: graph.forward)(program)
+    assert torch.equal(compiled(NUMBERS[1]), program(NUMBERS[1]))
+    with pytest.raises(ZeroDivisionError):
+        compiled(NUMBERS[0])
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_the_gradient_goes_to_the_chosen_one(backend):
+    fxstack = pytest.importorskip("fxstack")
+
+    def program(xs, scale):
+        best = xs[0].sqrt().sum()
+        for x in xs[1:]:
+            best = max(best, x.sqrt().sum())
+        return best * scale + 1
+
+    chosen = fxstack.compile(program, backend=backend, fullgraph=True)
+    for first in (4.0, 0.0, 9.0):
+        outcomes = []
+        for function in (program, chosen):
+            xs = [torch.full((2,), value, requires_grad=True) for value in (first, 0.0, 1.0)]
+            result = function(xs, torch.tensor(3.0))
+            result.backward()
+            outcomes.append(([x.grad for x in xs], result.detach(), result.requires_grad))
+        assert str(outcomes[0]) == str(outcomes[1])

@@ -152,7 +152,7 @@ class Inference:
         self.drew = self.drew or draws(func, args, kwargs)
         self.left_open = self.left_open or func in LEAVE_OPEN
         self.may_fail = self.may_fail or may_fail(func, args, kwargs)
-        if args and type(args[0]) is list and not args[0]:  # ``_foreach_sqrt([])``
+        if args and type(args[0]) is list and not args[0] and _takes_tensors(func):
             ask_kernel(self, func, args, kwargs)
         rule = IRREGULAR.get(func)
         if rule is not None:
@@ -285,3 +285,8 @@ class _InferenceMode(DispatchMode):
 
     def dispatch(self, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         return self._inference.dispatch(func, args, kwargs)
+
+
+def _takes_tensors(func: OpOverload) -> bool:
+    """Whether an operator's first argument is a list of tensors: ``_foreach_sqrt([])``, not ``full([], 1)``."""
+    return "Tensor" in str(func._schema.arguments[0].type)

@@ -18,7 +18,7 @@ from dynamo_capture.semantics.operators.object_operators import by_methods, cont
 from dynamo_capture.semantics.operators.pairs import Pairs
 from dynamo_capture.semantics.operators.refusals import TEXTS, check_containers, naming, refused
 from dynamo_capture.semantics.tensors.arguments import numpy_numbers
-from dynamo_capture.semantics.tensors.content import data_floats
+from dynamo_capture.semantics.tensors.content import choices, data_floats
 from dynamo_capture.values import (
     FALSE,
     Const,
@@ -127,9 +127,12 @@ def _of_tensors(tx: Context, row: BinaryOperator, lhs: Value, rhs: Value) -> Val
     if row.symbol == "+=" and isinstance(lhs, ListValue):
         return None  # the tensor is asked first, and takes no list
     try:
-        return tx.tensors.call_function(function, [lhs, rhs], {})
+        made = tx.tensors.call_function(function, [lhs, rhs], {})
     except UserRaise as raised:
         raise naming(tx, raised, row.symbol) from None
+    if not isinstance(lhs, ChosenValue) and not isinstance(rhs, ChosenValue):
+        return made
+    return choices.or_number(tx, made, [lhs, rhs], lambda numbers: binary(tx, row.symbol, *numbers))
 
 
 @_PAIRS.either(SymValue)

@@ -13,6 +13,7 @@ from dynamo_capture.semantics.operators import comparing_containers
 from dynamo_capture.semantics.operators.pairs import Pairs
 from dynamo_capture.semantics.operators.refusals import check_containers, refuse
 from dynamo_capture.semantics.tensors.arguments import numpy_numbers
+from dynamo_capture.semantics.tensors.content import choices
 from dynamo_capture.values import (
     Const,
     DictValue,
@@ -127,7 +128,8 @@ def _compare_constants(tx: Context, symbol: str, lhs: Const, rhs: Const) -> Valu
 
 @_PAIRS.either(ChosenValue)
 def _compare_chosen(tx: Context, symbol: str, lhs: Value, rhs: Value) -> Value:
-    return tx.tensors.call_function(COMPARE[symbol][0], [lhs, rhs], {})
+    made = tx.tensors.call_function(COMPARE[symbol][0], [lhs, rhs], {})
+    return choices.or_number(tx, made, [lhs, rhs], lambda numbers: compare(tx, symbol, *numbers))
 
 
 @_PAIRS.either(TensorValue)

@@ -19,6 +19,11 @@ def by_choices(tx: Context, call: Operation) -> Value | None:
     if not tx.tensors.chooses or not choices.has_choice(tx, [*call.args, *call.kwargs.values()]):
         return None
     count = len(call.args)
+    if not call.kwargs:
+        run = lambda args: tx.tensors.operation(call.op, call.target, call.function, args, {})  # noqa: E731
+        each = choices.for_each(tx, call.name, call.args, run)
+        if each is not None:
+            return each
     values, made = choices.with_contents(tx, call.name, [*call.args, *call.kwargs.values()])
     tx.tensors.stand_ins += made
     kwargs = dict(zip(call.kwargs, values[count:], strict=True))

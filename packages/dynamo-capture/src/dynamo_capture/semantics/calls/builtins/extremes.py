@@ -55,6 +55,8 @@ def _better(
     if chosen is not None:
         return chosen, chosen
     answer = tx.operators.compare(symbol, ranked[0], best[0])
+    if isinstance(answer, ChosenValue):  # a tensor, or what Python says of numbers: both have the same truth
+        answer = answer.yes
     rank, one = (choose(tx, answer, mine, theirs) for mine, theirs in zip(ranked, best, strict=True))
     if rank is not None and one is not None:
         return (one if is_none(key) else rank), one

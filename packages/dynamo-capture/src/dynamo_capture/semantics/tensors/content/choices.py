@@ -4,22 +4,24 @@
 
 What is chosen is an object: only operations that read it, and give memory of their own, may compute with a copy of its
 content. What writes to it, shows its memory or asks which object it is ends the graph, and the next one begins with the
-object itself; so does what autograd follows, since the gradient goes to the one that is chosen, and to it alone.
+object itself. What autograd follows is computed for each candidate (``for_each``), since the gradient goes to the one
+that is chosen, and to it alone; where it is not one of a few pure operations, that ends the graph, too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 
 from dynamo_capture.foundation.break_kinds import CONTENT_DECIDES
-from dynamo_capture.foundation.errors import GraphBreak
-from dynamo_capture.values import Const, TensorValue, TupleValue, Value
+from dynamo_capture.foundation.errors import GraphBreak, UserRaise
+from dynamo_capture.values import Const, TensorValue, TupleValue, Value, one_tensor
 from dynamo_capture.values.base import Context
 from dynamo_capture.values.structures import items_of, mapped_leaves
 from dynamo_capture.values.tensors.chosen import ChosenValue
 from dynamo_capture.values.tensors.tensor import PLAIN_CLASSES
+from fx_interface.tensor_spec import TensorSpec
 
 ATTRIBUTES = frozenset(
     {"shape", "dtype", "device", "ndim", "itemsize", "nbytes", "layout", "is_cuda", "is_cpu"}
@@ -46,6 +48,18 @@ _BESIDE_NUMBERS = frozenset(
     )
 )
 """Operations that compute with a number as with a tensor without dimensions that holds it."""
+_ANSWERS = frozenset(
+    form.format(name) for name in ("lt", "le", "gt", "ge", "eq", "ne") for form in ("{}", "__{}__")
+)
+"""Operations whose results have no history."""
+_PURE = frozenset(
+    {
+        *("add", "sub", "mul", "truediv", "div", "pow", "neg", "abs", "exp", "log", "sqrt", "square", "tanh"),
+        *("sigmoid", "relu", "clamp", "mean", "sum", "__radd__", "__rsub__", "__rmul__", "__rtruediv__"),
+    }
+)
+"""Operations that change nothing and give memory of their own."""
+_MOST_CANDIDATES = 8
 _EXACT = {torch.float32: 24, torch.float64: 53}
 """The dtypes in which kernels compute as they store, and the bits of their significand."""
 
@@ -72,6 +86,100 @@ def choose(tx: Context, condition: Value, yes: Value, no: Value) -> Value | None
 def has_choice(tx: Context, values: Sequence[Value]) -> bool:
     """Whether a torch function that is called with these is called with a chosen object."""
     return any(isinstance(item, ChosenValue) for value in values for item in items_of(tx, value))
+
+
+def for_each(
+    tx: Context, name: str, values: list[Value], run: Callable[[list[Value]], Value]
+) -> Value | None:
+    """An operation that autograd follows on each object of which data choose one of its arguments; None where it is
+    not so, or not to be done."""
+    chosen = next((value for value in values if isinstance(value, ChosenValue)), None)
+    if chosen is None or name not in _PURE or not torch.is_grad_enabled():
+        return None
+    others = [value for value in values if value is not chosen]
+    candidates = list(chosen.candidates())
+    if len(candidates) > _MOST_CANDIDATES or has_choice(tx, others) or not any(map(_is_followed, candidates)):
+        return None
+    if not all(isinstance(value, TensorValue) for value in candidates):
+        return None
+
+    def over(one: Value) -> Value:
+        if isinstance(one, ChosenValue):
+            return ChosenValue(one.condition, over(one.yes), over(one.no))
+        return run([one if value is chosen else value for value in values])
+
+    return over(chosen)
+
+
+def _is_followed(value: Value) -> bool:
+    return isinstance(value, TensorValue) and value.meta.requires_grad
+
+
+def or_number(
+    tx: Context, made: Value, operands: Sequence[Value], of_numbers: Callable[[list[Value]], Value]
+) -> Value:
+    """``made``, computed of what data choose and of numbers; what Python makes of numbers where they choose those."""
+    if any(isinstance(operand, TensorValue) for operand in operands):
+        return made
+    answers = [_is_tensor(tx, operand) for operand in operands]
+    if True in answers:
+        return made
+    numbers = [_numbers(operand) for operand in operands]
+    try:
+        number = _of_each(of_numbers, [], [one for one in numbers if one is not None])
+    except UserRaise:
+        raise GraphBreak(CONTENT_DECIDES, "an operation on a number raises: data choose it") from None
+    conditions = [answer for answer in answers if isinstance(answer, TensorValue)]
+    either = conditions[0]
+    for condition in conditions[1:]:
+        either = one_tensor(tx.tensors.call_function(torch.logical_or, [either, condition], {}))
+    return ChosenValue(either, made, number)
+
+
+def _numbers(value: Value) -> Value | None:
+    """The number that a value is where it is no tensor; None where it is always one."""
+    if not isinstance(value, ChosenValue):
+        return None if isinstance(value, TensorValue) else value
+    yes, no = _numbers(value.yes), _numbers(value.no)
+    if yes is None or no is None:
+        return no if yes is None else yes
+    return ChosenValue(value.condition, yes, no)
+
+
+def _of_each(run: Callable[[list[Value]], Value], known: list[Value], numbers: Sequence[Value]) -> Value:
+    """What ``run`` gives for numbers of which data choose some."""
+    if not numbers:
+        return run(known)
+    first, *others = numbers
+    if not isinstance(first, ChosenValue):
+        return _of_each(run, [*known, first], others)
+    if sum(1 for _ in first.candidates()) > _MOST_CANDIDATES:
+        raise first.unknown("an operation on numbers")
+    yes, no = (_of_each(run, known, [side, *others]) for side in (first.yes, first.no))
+    return ChosenValue(first.condition, yes, no)
+
+
+def _is_tensor(tx: Context, value: Value) -> bool | TensorValue:
+    """Whether a value is a tensor, or the tensor that answers that."""
+    if not isinstance(value, ChosenValue):
+        return isinstance(value, TensorValue)
+    yes, no = _is_tensor(tx, value.yes), _is_tensor(tx, value.no)
+    if isinstance(yes, bool) and isinstance(no, bool):
+        return yes if yes is no else _truth(tx, value.condition, negated=no)
+    sides = [side if isinstance(side, TensorValue) else Const(side) for side in (yes, no)]
+    condition = _truth(tx, value.condition)
+    return one_tensor(tx.tensors.call_function(torch.where, [condition, *sides], {}))
+
+
+def _truth(tx: Context, condition: TensorValue, negated: bool = False) -> TensorValue:
+    """The truth of a tensor with one element, without dimensions."""
+    found: Value = condition
+    if condition.meta.spec.dtype is not torch.bool or negated:
+        compare = torch.eq if negated else torch.ne
+        found = tx.tensors.call_function(compare, [condition, Const(0)], {})
+    if condition.meta.spec.sizes:
+        found = found.call_method(tx, "reshape", [TupleValue([])], {})
+    return one_tensor(found)
 
 
 def with_contents(tx: Context, name: str, values: list[Value]) -> tuple[list[Value], list[TensorValue]]:
@@ -117,13 +225,13 @@ def content(
             raise chosen.unknown("an operation on a tensor of a class, or beside a mode")
         if tensor.meta.spec != first:
             raise chosen.unknown("an operation on tensors of different forms")
-        if tensor.meta.requires_grad and torch.is_grad_enabled():
+        if tensor.meta.requires_grad and torch.is_grad_enabled() and name not in _ANSWERS:
             raise chosen.unknown("an operation that autograd follows")
     if numbers and not all(
         _is_as_a_tensor(number.value, tensors[0], name, [*tensors, *others]) for number in numbers
     ):
         raise chosen.unknown("an operation on a tensor or a number")
-    found = _joined(tx, chosen)
+    found = _joined(tx, chosen, first)
     assert isinstance(found, TensorValue)
     if found.meta.spec != first:
         raise chosen.unknown("an operation on tensors in an unusual order")
@@ -142,16 +250,13 @@ def _is_as_a_tensor(number: object, tensor: TensorValue, name: str, others: Sequ
     return type(number) is float
 
 
-def _joined(tx: Context, value: Value) -> Value:
-    """What ``torch.where`` makes of the candidates."""
+def _joined(tx: Context, value: Value, spec: TensorSpec) -> Value:
+    """What ``torch.where`` makes of the candidates: a tensor of this form, or a number."""
     if not isinstance(value, ChosenValue):
         return value
-    sides = [_joined(tx, side) for side in (value.yes, value.no)]
-    condition: Value = value.condition
-    if value.condition.meta.spec.dtype is not torch.bool:
-        condition = tx.tensors.call_function(torch.ne, [condition, Const(0)], {})
-    if value.condition.meta.spec.sizes:
-        condition = condition.call_method(tx, "reshape", [TupleValue([])], {})
+    sides = [_joined(tx, side, spec) for side in (value.yes, value.no)]
+    condition = _truth(tx, value.condition)
     if all(isinstance(side, Const) for side in sides):
-        raise value.unknown("an operation on numbers")
+        options: dict[str, Value] = {"dtype": Const(spec.dtype), "device": Const(spec.device)}
+        sides[0] = tx.tensors.call_function(torch.full, [Const(()), sides[0]], options)
     return tx.tensors.call_function(torch.where, [condition, *sides], {})
