@@ -134,8 +134,41 @@ def test_http_is_read(
     before = len(compiler_calls)
     run(cache_dir=elsewhere.folder, remote_cache=url, remote_cache_key=str(keys[1]))
     assert len(compiler_calls) == before
-    with pytest.raises(CacheError, match="FXS705"):
+    with pytest.raises(CacheError, match=r"FXS705.*another cannot be .*: ClientResponseError: 501"):
         fxstack.cache.push(url.replace("cache", "another"))
+    web = fxstack.cache.verify(url, trusted=True)
+    assert len(web.keys) == 2
+    assert web.bytes > 1000  # which the server does not tell
+
+
+def test_an_object_store(
+    compiled: ArtifactStore, elsewhere: ArtifactStore, run: Any, compiler_calls: list[int],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """S3, by a server that speaks its protocol."""
+    s3fs = pytest.importorskip("s3fs", reason="fsspec needs s3fs for S3")
+    moto = pytest.importorskip("moto.server", reason="the server is moto's")
+    server = moto.ThreadedMotoServer(port=0, verbose=False)
+    server.start()
+    address, port = server.get_host_and_port()
+    keys = dict.fromkeys(("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"), "none")
+    for name, value in {**keys, "AWS_ENDPOINT_URL": f"http://{address}:{port}"}.items():
+        monkeypatch.setenv(name, value)
+    try:
+        store = s3fs.S3FileSystem(skip_instance_cache=True)
+        store.mkdir("team")
+        assert len(fxstack.cache.push("s3://team/cache").keys) == 2
+        assert fxstack.cache.push("s3://team/cache").keys == []
+        before = len(compiler_calls)
+        run(cache_dir=elsewhere.folder, remote_cache="s3://team/cache", remote_cache_trusted=True)
+        assert len(compiler_calls) == before
+        victim = next(path for path in store.find("team") if path.endswith(".fxc"))
+        store.pipe(victim, store.cat(victim)[:-1])
+        assert len(fxstack.cache.verify("s3://team/cache", trusted=True).refused) == 1
+        assert len(fxstack.cache.push("s3://team/cache", max_bytes=0).dropped) == 2
+        assert store.find("team", refresh=True) == []
+    finally:
+        server.stop()
 
 
 def test_a_place_that_does_not_answer_is_no_failure(

@@ -49,7 +49,7 @@ def test_calls_of_torch_compile_come_here_and_a_summary_follows(tmp_path: Path) 
     run = _fxstack("run", _script(tmp_path, PROGRAM))
     assert (run.returncode, run.stdout) == (0, "noise\nnoise\n")
     assert "fxstack: 4 compilations" in run.stderr
-    assert "graph break [CAP236] 2 times print() writes to the terminal" in run.stderr
+    assert "graph break [CAP236], 2 times: print() writes to the terminal" in run.stderr
     assert f"at {tmp_path}/script.py:5 in noisy" in run.stderr
     assert "was sizes [4], is [7]" in run.stderr
     assert "\x1b[" not in run.stderr

@@ -49,7 +49,7 @@ def test_breaks_at_one_line_are_one_and_show_its_text() -> None:
     stops = [_stop("CAP217", f"the value of u{n} decides", "model.py", 7) for n in range(3)]
     lines = summary(record(breaks=stops, sources={"model.py": {"7": "    if len(rows) == 0:"}})).splitlines()
     assert lines[1:] == [
-        "graph break [CAP217] 3 times the value of u0 decides",
+        "graph break [CAP217], 3 times: the value of u0 decides",
         "    at model.py:7 in f",
         "        if len(rows) == 0:",
         "    to do: leave it out",
@@ -62,7 +62,7 @@ def test_a_break_in_torchs_code_counts_where_the_user_called_it() -> None:
         _stop("CAP230", "a call", torch.nn.modules.__file__, 9),
     ]
     text = summary(record(breaks=stops))
-    assert "graph break [CAP230] 2 times a call\n    at model.py:7 in f" in text
+    assert "graph break [CAP230], 2 times: a call\n    at model.py:7 in f" in text
     assert text.count("graph break") == 1
 
 

@@ -51,7 +51,7 @@ def test_equal_breaks_are_one() -> None:
     text = str(_explained(_loop))
     assert text.startswith("3 graphs, 2 graph breaks at 1 line\n")
     assert text.count("graph break [") == 1
-    assert "graph break [CAP201] 2 times" in text
+    assert "graph break [CAP201], 2 times:" in text
 
 
 def _many_breaks(folder: Path, count: int) -> Any:

@@ -75,15 +75,15 @@ def pull(
     remote.check_word()
     with _told(url):
         listed = {entry.key: entry for entry in remote.entries()}
-        kept: list[str] = []
+        kept: dict[str, int] = {}
         bad: dict[str, str] = {}
         for key in each([key for key in listed if not store.is_whole(key)]):
             found = _tried(remote, key, bad)
             if found is not None:
                 store.put(key, *found)
-                kept.append(key)
+                kept[key] = _size(listed[key], found)
     store.trim()
-    return Moved(kept, sum(listed[key].size for key in kept), bad)
+    return Moved(list(kept), sum(kept.values()), bad)
 
 
 def verify(
@@ -101,8 +101,9 @@ def verify(
     bad: dict[str, str] = {}
     with _told(url):
         listed = {entry.key: entry for entry in remote.entries()}
-        good = [key for key in each(list(listed)) if _tried(remote, key, bad) is not None]
-    return Moved(good, sum(listed[key].size for key in good), bad)
+        tried = ((key, _tried(remote, key, bad)) for key in each(list(listed)))
+        good = {key: _size(listed[key], found) for key, found in tried if found is not None}
+    return Moved(list(good), sum(good.values()), bad)
 
 
 def opened_store(options: Options) -> ArtifactStore:
@@ -123,6 +124,11 @@ def _tried(remote: Remote, key: str, bad: dict[str, str]) -> tuple[Any, Mapping[
             raise
         bad[key] = str(error)
         return None
+
+
+def _size(listed: Listed, entry: tuple[Any, Mapping[str, bytes]]) -> int:
+    """The bytes of an entry there; of its files alone where the place tells no sizes, as web servers do not."""
+    return listed.size or sum(map(len, entry[1].values()))
 
 
 def _too_much(entries: Sequence[Listed], max_bytes: int | None, max_age: float | None) -> list[Listed]:
@@ -152,6 +158,6 @@ class _told:
         if isinstance(error, Exception) and refused(error) is None:
             raise CacheError(
                 "FXS705",
-                f"{self._url} cannot be read or written: {error!r}",
+                f"{self._url} cannot be read or written: {type(error).__name__}: {error}",
                 action="check the address and its rights",
             ) from error

@@ -73,6 +73,7 @@ class Remote:
         """The entry under ``key``, None if there is none. CacheError, ArtifactError for one that is refused; whatever
         the place raises."""
         self.check_word()
+        self._files.invalidate_cache()
         try:
             with self._files.open(self._path(key), "rb") as file:
                 data = bytearray(file.read(LARGEST_ENTRY + 1))
@@ -116,7 +117,8 @@ class Remote:
         return len(data)
 
     def entries(self) -> list[Listed]:
-        """What is there, what was written last first."""
+        """What is there, what was written last first: now, not when this process looked last, which fsspec remembers."""
+        self._files.invalidate_cache()
         try:
             found: Mapping[str, Any] = self._files.find(self._root, detail=True)
         except FileNotFoundError:

@@ -30,7 +30,7 @@ class NothingToMinifyError(StackError):
     def __init__(self, found: Outcome) -> None:
         fine = found.kind == "ok"
         why = (
-            "compiled, it does what it does in eager"
+            "compiled, it does what it does in eager" + (f", and {found.detail}" if found.detail else "")
             if fine
             else f"it fails without compilation already ({found})"
         )

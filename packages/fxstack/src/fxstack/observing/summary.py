@@ -31,7 +31,7 @@ def summary(data: Data) -> str:
         f"{hits} of {_count(len(programs), 'program')} from the cache"
     ]
     for stop, *others in breaks_by_line(data["breaks"], _told):
-        times = f" {len(others) + 1} times" if others else ""
+        times = f", {len(others) + 1} times:" if others else ""
         lines.append(f"graph break [{stop['code']}]{times} {stop['what']}\n    at {_place(stop)}")
         lines += [f"        {text}" for text in _source(stop, data)]
         lines.append(f"    to do: {stop['advice']}")

@@ -102,7 +102,7 @@ class Explanation:
     def _stops(self) -> Iterator[Iterator[str]]:
         """The lines of each break; those at one line once."""
         for first, *others in breaks_by_line(self.breaks, lambda stop: (stop.code, stop.what, stop.where)):
-            yield _stop(first, f" {len(others) + 1} times" if others else "")
+            yield _stop(first, f", {len(others) + 1} times:" if others else "")
 
     def _uncompiled(self) -> Iterator[str]:
         for reason in dict.fromkeys(reason for _, reason in self.eager):
