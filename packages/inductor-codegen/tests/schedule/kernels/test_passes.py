@@ -61,3 +61,35 @@ def test_value_of_many_loads_is_kept_where_rows_are_long() -> None:
     torch.testing.assert_close(
         Stepper(plan(module))(*graph.examples)[0], module(*graph.examples)[0], rtol=1e-4, atol=1e-4
     )
+
+
+def rounded(rows: int, columns: int, dim: int) -> Kernel:
+    """Distances from a mean of what is rounded to 16 bits, squared: three passes."""
+    graph = ExampleGraph()
+    sizes = [rows, columns]
+
+    def spread(total: Node) -> Node:
+        return graph.call(p.broadcast_in_dim, total, sizes, [1 - dim])
+
+    x, y = (graph.input(torch.randn(sizes), name) for name in "xy")
+    added = graph.call(p.convert_dtype, graph.call(p.add, x, y), torch.bfloat16)
+    wide = graph.call(p.convert_dtype, added, torch.float32)
+    centred = graph.call(p.sub, wide, spread(graph.call(p.sum, wide, [dim])))
+    square = graph.call(p.sum, graph.call(p.mul, centred, centred), [dim])
+    module = graph.build(graph.call(p.mul, centred, spread(square)))
+    (kernel,) = plan(module).kernels
+    (made,), (expected,) = Stepper(plan(module))(*graph.examples), module(*graph.examples)
+    torch.testing.assert_close(made, expected, rtol=1e-4, atol=1e-4)
+    return kernel
+
+
+def test_a_number_rounded_to_16_bits_is_kept_for_all_passes() -> None:
+    """What is computed from it in a step is computed again, not kept as well."""
+    kernel = rounded(8, 40, 1)
+    kept = [[type(s) for s in step.points].count(Keep) for step in kernel.passes]
+    assert kept == [1, 0, 0]
+
+
+def test_columns_are_rounded_again() -> None:
+    kernel = rounded(600, 40, 0)
+    assert not any(isinstance(s, Keep) for step in kernel.passes for s in step.points)

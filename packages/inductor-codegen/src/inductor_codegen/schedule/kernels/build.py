@@ -52,8 +52,6 @@ from inductor_codegen.schedule.kernels.size_names import SizeRenamer
 
 IN_CACHE = 4096
 """Points of a row up to which what a pass has loaded is still in the nearest cache in the next."""
-RELOAD_COST = 4
-"""Cost of loading an element again where it is not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,8 +236,8 @@ class _Finisher:
         )
         inner_loops = tuple(names[loop] for loop in inner)
         points = hint(extent_product(inner_loops), self._env)
-        load_cost = 0 if points <= IN_CACHE and vector is Vector.INNER else RELOAD_COST
-        new_passes = keep_between(new_passes, set(inner_loops), self._make, self._env, load_cost)
+        near = points <= IN_CACHE and vector is Vector.INNER
+        new_passes = keep_between(new_passes, set(inner_loops), self._make, self._env, near)
         outer_loops = tuple(names[loop] for loop in outer)
         sizes = sorted(_symbols(new_passes, (*outer_loops, *inner_loops)))
         own = SizeRenamer(self._make, self._env, sizes)

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import torch
+
 from fx_interface.symbols import ShapeEnv
 from inductor_codegen.ir.index import LoopVar
 from inductor_codegen.ir.kernel import Accumulate, Keep, Pass, Statement, Store
@@ -15,6 +17,12 @@ from inductor_codegen.schedule.fusion.cost import OP_COST
 
 KEEP_COST = 16
 """Cost from which on a value is kept between passes."""
+RELOAD_COST = 4
+"""Cost of loading an element again where the row is not in the nearest cache any more."""
+ROUNDING = 14
+"""Cost of rounding to 16 bits again where what is kept stays in the nearest cache: half a dozen operations on integers,
+for which a processor has fewer units."""
+_HALVES = (torch.float16, torch.bfloat16)
 
 
 def levels_of(roots: Iterable[Scalar], accumulations: list[Accumulate]) -> dict[Scalar, int]:
@@ -65,11 +73,11 @@ def varying(roots: Iterable[Scalar], inner: set[LoopVar]) -> set[Scalar]:
 
 
 def keep_between(
-    passes: tuple[Pass, ...], inner: set[LoopVar], builder: ScalarBuilder, env: ShapeEnv, load_cost: int
+    passes: tuple[Pass, ...], inner: set[LoopVar], builder: ScalarBuilder, env: ShapeEnv, near: bool
 ) -> tuple[Pass, ...]:
     """Passes in which expensive values that an earlier pass computed are kept by it and not computed again.
 
-    ``load_cost`` is what loading an element once more costs: nothing where a row is still in the nearest cache.
+    ``near``: a row, and what is kept of it, is still in the nearest cache in the next pass.
     """
     if len(passes) == 1:
         return passes
@@ -79,7 +87,7 @@ def keep_between(
     for number, step in enumerate(passes):
         roots = [root for item in step.points for root in roots_of(item)]
         moving = varying(roots, inner)
-        for node in _wanted(roots, moving, first, slots, load_cost):
+        for node in _wanted(roots, moving, first, slots, near):
             slots[node] = len(slots)
             kept_in[first[node]].append(Keep(slots[node], node))
         for node in postorder(roots):
@@ -95,7 +103,7 @@ def _wanted(
     moving: set[Scalar],
     first: dict[Scalar, int],
     slots: dict[Scalar, int],
-    load_cost: int,
+    near: bool,
 ) -> list[Scalar]:
     """The topmost scalars that an earlier pass computed at some cost."""
     found: dict[Scalar, None] = {}
@@ -104,7 +112,7 @@ def _wanted(
         node = pending.pop()
         if node not in moving or node in slots:
             continue
-        if node in first and _cost(node, moving, load_cost) >= KEEP_COST:
+        if node in first and _cost(node, moving - slots.keys(), near) >= KEEP_COST:
             found[node] = None
             continue
         for operand in operands(node):
@@ -114,16 +122,21 @@ def _wanted(
     return list(found)
 
 
-def _cost(node: Scalar, moving: set[Scalar], load_cost: int) -> int:
-    """What computing a scalar again costs at each point."""
-    total = 0
-    for item in postorder([node]):
-        if item in moving:
-            match item:
-                case Apply(op):
-                    total += OP_COST.get(op, 1)
-                case Load():
-                    total += load_cost
+def _cost(node: Scalar, moving: set[Scalar], near: bool) -> int:
+    """What computing a scalar again costs at each point, of those that are ``moving``."""
+    total, pending, seen = 0, [node], {node}
+    while pending:
+        item = pending.pop()
+        if item not in moving:
+            continue
+        match item:
+            case Apply(op):
+                total += OP_COST.get(op, 1) + (ROUNDING if near and item.dtype in _HALVES else 0)
+            case Load() if not near:
+                total += RELOAD_COST
+        new = [operand for operand in operands(item) if operand not in seen]
+        seen.update(new)
+        pending += new
     return total
 
 
