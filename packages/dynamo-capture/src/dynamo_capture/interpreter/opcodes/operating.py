@@ -6,8 +6,9 @@ from dynamo_capture.bytecode.versions.running import RULES
 from dynamo_capture.frames.frame import Frame
 from dynamo_capture.frames.opcode_table import opcode
 from dynamo_capture.frames.steps import Step
-from dynamo_capture.interpreter.opcodes.assuming import assumed
-from dynamo_capture.interpreter.opcodes.merging import as_condition, merged
+from dynamo_capture.interpreter.opcodes.branches.assuming import assumed
+from dynamo_capture.interpreter.opcodes.branches.merging import as_condition, merged
+from dynamo_capture.interpreter.opcodes.branches.writing import branched
 from dynamo_capture.semantics.operators.membership import contained
 from dynamo_capture.values import NONE, SliceValue, boolean
 
@@ -31,6 +32,8 @@ def compare_op(frame: Frame, step: Step) -> None:
     stack.append(result)
     if step.arg & RULES.compare_bool:  # what follows takes True and False only
         found = _assumed_by_next(frame)
+        if found is None and _branched_by_next(frame):
+            return
         stack[-1] = boolean(frame.tx.truth(result) if found is None else found)
 
 
@@ -93,6 +96,8 @@ def to_bool(frame: Frame, step: Step) -> None:
             return
     found = _assumed_by_next(frame)
     if found is None:
+        if _branched_by_next(frame):
+            return
         found = tested(frame)
     else:
         frame.stack.pop()
@@ -108,6 +113,14 @@ def _assumed_by_next(frame: Frame) -> bool | None:
     if jump.opname not in _BRANCHES:
         return None
     return assumed(frame, jump, frame.next + 1, jump.opname == "POP_JUMP_IF_TRUE")
+
+
+def _branched_by_next(frame: Frame) -> bool:
+    """Whether the branch behind the next instruction has been done: see ``branched``."""
+    jump = frame.steps[frame.next]
+    return jump.opname in _BRANCHES and branched(
+        frame, jump, frame.next + 1, jump.opname == "POP_JUMP_IF_TRUE"
+    )
 
 
 @opcode("BINARY_SLICE", since=(3, 12))

@@ -9,10 +9,10 @@ from dynamo_capture.frames.frame import Frame, Return, Yield
 from dynamo_capture.frames.generator_values import GeneratorValue
 from dynamo_capture.frames.opcode_table import opcode
 from dynamo_capture.frames.steps import Step
-from dynamo_capture.interpreter.opcodes.assuming import assumed
-from dynamo_capture.interpreter.opcodes.control.branching import branched
+from dynamo_capture.interpreter.opcodes.branches.assuming import assumed
+from dynamo_capture.interpreter.opcodes.branches.merging import as_condition, merged
+from dynamo_capture.interpreter.opcodes.branches.writing import branched
 from dynamo_capture.interpreter.opcodes.dropping import check_returned
-from dynamo_capture.interpreter.opcodes.merging import as_condition, merged
 from dynamo_capture.interpreter.opcodes.operating import tested
 from dynamo_capture.values import NONE, IteratorStop, IteratorValue
 
@@ -42,7 +42,7 @@ def _jump_if(frame: Frame, step: Step, truth: bool) -> None:
         return
     found = assumed(frame, step, frame.next, truth)
     if found is None:
-        if branched(frame, step, truth):
+        if branched(frame, step, frame.next, truth):
             return
         found = tested(frame)
     else:

@@ -9,7 +9,6 @@ from dynamo_capture.foundation.break_kinds import CONTENT_DECIDES
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.frames.frame import Frame
 from dynamo_capture.frames.steps import Step
-from dynamo_capture.interpreter.opcodes.operating import tested
 from dynamo_capture.semantics.regions.steered.written_branches import done_and_taken_back, may_be_written
 from dynamo_capture.values import TensorValue
 
@@ -33,21 +32,24 @@ _OTHERS: Final = frozenset(
 _JUMPS: Final = frozenset({"JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT"})
 
 
-def branched(frame: Frame, step: Step, jumps_if: bool) -> bool:
-    """Do the branch behind the jump ``step``, which data skip where the value on the stack is ``jumps_if``. False: it
-    is another kind of branch, or its answer is known."""
+def branched(frame: Frame, step: Step, following: int, jumps_if: bool) -> bool:
+    """Do the branch at ``following``, which the jump ``step`` skips where the truth of the value on the stack is
+    ``jumps_if``, and go on behind it. False: it is another kind of branch, or its answer is known."""
     condition = frame.stack[-1]
-    if not isinstance(condition, TensorValue) or not may_be_written(frame.tx, condition):
+    if (
+        not isinstance(condition, TensorValue)
+        or frame.is_generator
+        or not may_be_written(frame.tx, condition)
+    ):
         return False
-    first = frame.next
-    end = _end(frame.steps, first, step)
+    end = _end(frame.steps, following, step)
     if end is None:
         return False
-    stack = frame.stack[:-1]
+    stack, place, line = frame.stack[:-1], frame.next, frame.line
 
     def run() -> None:
         frame.stack[:] = stack
-        frame.next = first
+        frame.next = following
         while frame.next != end:
             inner = frame.steps[frame.next]
             frame.next = inner.index + 1
@@ -56,8 +58,8 @@ def branched(frame: Frame, step: Step, jumps_if: bool) -> bool:
 
     if not done_and_taken_back(frame.tx, condition, not jumps_if, run):
         frame.stack[:] = [*stack, condition]
-        frame.next, frame.line = first, step.line
-        tested(frame)
+        frame.next, frame.line, frame.operands = place, line, (condition,)
+        frame.tx.truth(condition)
         raise GraphBreak(CONTENT_DECIDES, "the truth of a tensor depends on its content")
     frame.next = step.target
     return True

@@ -1,0 +1,1 @@
+"""Branches that data alone decide, and that a graph can go past."""
