@@ -33,6 +33,9 @@ PROGRAMS: dict[str, Callable[[Tensor], Tensor]] = {
     "attention": lambda x: F.scaled_dot_product_attention(
         x[None, None], x[None, None], x[None, None], dropout_p=0.2
     ),
+    "between what is computed together": lambda x: (
+        F.dropout(torch.arange(16.0).sin()) * F.dropout(x * 2) * F.dropout(torch.arange(16.0).sin().cos())
+    ),
     "only the stream": lambda x: (torch.rand(3), x.exp())[1],
 }
 

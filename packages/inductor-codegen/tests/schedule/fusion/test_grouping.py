@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import random
+
+import pytest
 import torch
 from torch.fx import Node
 
 from fx_interface.dialects import prims as p
 from inductor_codegen.codegen.cpp.emit import emit_kernel
 from inductor_codegen.ir.kernel import Vector
-from inductor_codegen.ir.program import Program
+from inductor_codegen.ir.program import CallExtern, Program
 from inductor_codegen.pipeline import plan
 from inductor_codegen.testing import ExampleGraph, Stepper
 
@@ -182,3 +185,20 @@ def test_what_is_looked_up_often_or_needed_anyway_is_stored() -> None:
         grown = graph.call(p.exp, graph.call(p.exp, x))
         program = run(graph, graph.call(p.gather, grown, 1, labels), *([grown] if kept else []))
         assert stored_sizes(program) == [(8, count), (8, 64)]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_numbers_are_drawn_in_the_order_of_the_program(seed: int) -> None:
+    """A kernel that waits for later values made a draw run after another one, whose input was there before."""
+    chosen = random.Random(seed)
+    graph = ExampleGraph()
+    known = [graph.input(torch.rand(8)), graph.input(torch.rand(8), "other")]
+    shares = [(1 + index) / 16 for index in range(5)]
+    for share in shares:
+        for _ in range(chosen.randrange(3)):
+            known.append(graph.call(chosen.choice((p.sin, p.cos)), chosen.choice(known)))
+        known.append(graph.call(aten.bernoulli.p, chosen.choice(known), share))
+        known.append(graph.call(p.mul, known[-1], chosen.choice(known)))
+    outputs = chosen.sample(known[2:], 3)
+    steps = plan(graph.build(*outputs, *(value for value in known if value.target is aten.bernoulli.p))).steps
+    assert [step.args[1] for step in steps if isinstance(step, CallExtern)] == shares

@@ -13,6 +13,7 @@ from dataclasses import field
 
 from fx_interface.operator_facts.collectives import is_wait
 from fx_interface.operator_facts.data_errors import is_opaque
+from fx_interface.operator_facts.random_draws import draws
 from fx_interface.python_runtime.quick_dataclasses import dataclass
 from inductor_codegen.lower.values import Fill, Iota, Lowered, Placed, Pointwise, Reduction, Value, placed_in
 from inductor_codegen.schedule.fusion.cost import TreeCost, tree_costs
@@ -98,10 +99,11 @@ class _Grouper:
                 self.uses[token].calls.add(unit)
 
     def _keep_order(self) -> None:
-        """What calls of operators do besides that nothing is known of happens in the program's order."""
+        """Random numbers are drawn, and what unknown operators do besides happens, in the program's order."""
         last: int | None = None
         for unit, call in enumerate(self.lowered.calls):
-            if is_opaque(call.op) and not is_wait(call.op):
+            unknown = is_opaque(call.op) and not is_wait(call.op)
+            if unknown or draws(call.op, call.args, dict(call.kwargs)):
                 if last is not None:
                     self.dependencies.add(unit, last)
                 last = unit
