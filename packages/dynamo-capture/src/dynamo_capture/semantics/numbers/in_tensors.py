@@ -121,7 +121,9 @@ def _is_taken(parameter: str, value: Value, dtype: torch.dtype, name: str) -> bo
     limits = LIMITS.get(name, {}).get(parameter, ())
     if not isinstance(value, RuntimeFloat) or not value.is_open:
         return not limits or _is_within(value, limits)
-    if value.formula is None or not is_in_range(value, dtype):
+    if value.formula is None:  # drawn, or computed in the graph: no fact can be stated
+        return name == "pow"
+    if not is_in_range(value, dtype):
         return False
     return all(value.compare(*limit) for limit in limits)
 

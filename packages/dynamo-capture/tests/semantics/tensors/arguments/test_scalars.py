@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 import torch
 
@@ -18,6 +20,26 @@ def test_an_exponent_that_a_tensor_holds_has_the_bits_of_a_number():
     for value in (0.5, 0.3, 0.5, -1.0, 0.4):
         exponent = torch.tensor(value, dtype=torch.float64)
         assert torch.equal(compiled(x, exponent), power(x, exponent))
+    assert len(graphs) == 1
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        lambda x: x ** random.uniform(0.5, 2.0),
+        lambda x: x.pow_(random.uniform(0.5, 2.0) + 1) * 2,
+        lambda x: torch.pow(x, x.sum().item() / 16),
+    ],
+)
+def test_exponents_that_nobody_knows_have_the_bits_of_numbers(program):
+    graphs = []
+    compiled = optimize(lambda graph, _: graphs.append(graph) or graph.forward, fullgraph=True)(program)
+    x = torch.linspace(0.01, 3, 37)
+    for seed in range(4):
+        random.seed(seed)
+        expected = program(x * (1 + seed))
+        random.seed(seed)
+        assert torch.equal(compiled(x * (1 + seed)), expected)
     assert len(graphs) == 1
 
 
