@@ -8,7 +8,9 @@ from torch.fx import Node
 
 from fx_interface.dialects import prims as p
 from inductor_codegen.ir.kernel import Kernel
+from inductor_codegen.lower.values import Lowered
 from inductor_codegen.pipeline import plan
+from inductor_codegen.schedule.fusion import siblings
 from inductor_codegen.testing import ExampleGraph, Stepper
 
 SIZES = [12, 40]
@@ -92,3 +94,23 @@ def test_a_kernel_that_stores_points_stays_apart() -> None:
     x = graph.input(torch.randn(SIZES))
     results = centred(graph, x, 1), sum_of_squares(graph, x, 1)
     assert len(kernels(graph, *results)) == 2
+
+
+def test_what_a_sum_loads_is_found_once_for_all_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Layers that read one mask are asked in pairs; the work for each stays the same however many they are."""
+    asked: list[int] = []
+    find = siblings.loaded_by
+
+    def counted(number: int, lowered: Lowered) -> list[int]:
+        asked.append(number)
+        return find(number, lowered)
+
+    monkeypatch.setattr(siblings, "loaded_by", counted)
+    graph = ExampleGraph()
+    shared = graph.input(torch.randn(8, 40))
+    results = []
+    for _ in range(12):
+        x = graph.input(torch.randn(8, 40), f"x{len(results)}")
+        results.append(graph.call(p.sum, graph.call(p.mul, x, shared), [1]))
+    plan(graph.build(*results))
+    assert len(asked) == len(set(asked)) == 12

@@ -37,6 +37,8 @@ class Siblings:
     def __init__(self, lowered: Lowered) -> None:
         self._lowered = lowered
         self._units: dict[int, list[int]] = {}
+        self._loaded: dict[int, list[int]] = {}
+        self._later: dict[int, bool] = {}
 
     def add(self, reduction: Value, unit: int) -> None:
         """The group ``unit`` holds the reduction."""
@@ -79,10 +81,19 @@ class Siblings:
         return found
 
     def _needs_total(self, number: int) -> bool:
-        return any(
-            isinstance(self._lowered.values[source].formula, Reduction)
-            for source in loaded_by(number, self._lowered)
-        )
+        """Whether a value is computed from a total. Each pair of groups asks, so that answers are remembered."""
+        found = self._later.get(number)
+        if found is None:
+            values = self._lowered.values
+            found = any(isinstance(values[source].formula, Reduction) for source in self._behind(number))
+            self._later[number] = found
+        return found
+
+    def _behind(self, number: int) -> list[int]:
+        found = self._loaded.get(number)
+        if found is None:
+            found = self._loaded[number] = loaded_by(number, self._lowered)
+        return found
 
     def _follow(self, operand: Operand, found: _Pass) -> None:
         """Collect the steps and loads behind an operand. What is seen through a view counts as a load of its own."""
@@ -99,7 +110,7 @@ class Siblings:
         if not isinstance(formula, Reduction):
             return []
         whole = formula.operand.sizes
-        loaded = loaded_by(formula.operand.source, self._lowered)
+        loaded = self._behind(formula.operand.source)
         return [number for number in loaded if product(self._lowered.values[number].sizes) == product(whole)]
 
 
