@@ -419,3 +419,20 @@ def test_whether_an_object_is_weakly_referenced_may_change(make):
             assert known is None or known() is None
         logs.append(log)
     assert logs[0] == logs[1] == ["after", "died", "after", "after"]
+
+
+@pytest.mark.parametrize("make", [Thing, lambda: torch.ones(2)], ids=["object", "tensor"])
+def test_what_a_dropped_object_held_is_gone(make):
+    def wrapped():
+        return inner()
+
+    def inner():
+        holder, held = make(), Thing()
+        holder.held = held
+        known = weakref.ref(held)
+        del held
+        before = known() is not None
+        del holder
+        return before, known() is None
+
+    assert optimize(lambda graph, inputs: graph.forward)(wrapped)() == wrapped() == (True, True)

@@ -5,7 +5,12 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
-from dynamo_capture.foundation.break_kinds import C_OBJECT_MADE, NOT_IN_PYTHON, UNKNOWN_HASH
+from dynamo_capture.foundation.break_kinds import (
+    C_OBJECT_MADE,
+    NOT_IN_PYTHON,
+    NOT_RECONSTRUCTIBLE,
+    UNKNOWN_HASH,
+)
 from dynamo_capture.foundation.class_members import is_key_by_identity
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.sources.sources import ReferentSource
@@ -66,7 +71,12 @@ class WeakReference(OpaqueValue):
     def call(self, tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
         check_no_arguments(args, kwargs)
         assert self.source is not None
-        return tx.wrap(self.real(), ReferentSource(self.source))
+        referent = self.real()
+        if referent is not None and tx.has_dropped_holder:
+            raise GraphBreak(
+                NOT_RECONSTRUCTIBLE, "what is weakly referenced may have died with an object that was dropped"
+            )
+        return tx.wrap(referent, ReferentSource(self.source))
 
     def own_key(self, tx: Context) -> Any:
         return _referent_key(tx, self, self.real())

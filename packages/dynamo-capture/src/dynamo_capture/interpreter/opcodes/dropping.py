@@ -25,6 +25,7 @@ from fx_interface.source import LocalSource, Source
 
 def check_dropped(frame: Frame, value: Value | None) -> None:
     """End the graph before an instruction that drops an object of the frame's, if something tells when it dies."""
+    _note_holder(frame, value)
     if not isinstance(value, (ObjectValue, TensorValue, Lazy)):
         return
     if value.source is None or not is_frame_local(value.source):
@@ -55,10 +56,33 @@ def check_dropped(frame: Frame, value: Value | None) -> None:
     frame.tx.guards.unreferenced(value.source)
 
 
+def _note_holder(frame: Frame, value: Value | None) -> None:
+    """Note that something is dropped that may hold others, which die with it: what is weakly referenced is then asked
+    for in Python (``WeakReference.call``)."""
+    source, real = getattr(value, "source", None), getattr(value, "real", None)
+    if (
+        source is None
+        or real is None
+        or not is_frame_local(source)
+        or not _only_the_frame_holds(frame, source)
+    ):
+        return
+    if not (type(real) in _HOLD_NOTHING or (type(real) is torch.Tensor and not real.__dict__)):
+        frame.tx.has_dropped_holder = True
+
+
+_HOLD_NOTHING = frozenset({bool, int, float, complex, str, bytes})
+
+
+def _only_the_frame_holds(frame: Frame, source: Source) -> bool:
+    """Callers hold the arguments of a function, and of what it calls: only what it was left with at a graph break it
+    holds alone."""
+    return type(source) is not LocalSource or frame.tx.resumes.is_resume_function(frame.tx.frames[0].code)
+
+
 def _check_tensor(frame: Frame, real: torch.Tensor, source: Source) -> None:
-    """The same for a tensor that a plain weak reference knows. Callers hold the arguments of a function, so that only
-    what the frame was left with at a graph break dies here."""
-    if type(source) is LocalSource and not frame.tx.resumes.is_resume_function(frame.tx.frames[0].code):
+    """The same for a tensor that a plain weak reference knows."""
+    if not _only_the_frame_holds(frame, source):
         return
     held = [getattr(other, "source", None) for other in (*frame.stack, *frame.variables.values())]
     if held.count(source) > 1:
