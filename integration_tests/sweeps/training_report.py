@@ -101,10 +101,13 @@ def _write(found: dict[str, Trained], output: Path) -> None:
 
 
 def _sources() -> str:
-    """The commit of the sources that are run, if they are a checkout, and the date."""
+    """The commit of the sources that are run, if they are a checkout, the date, and torch's version."""
+    import torch
+
     asked = ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short", "HEAD"]
     commit = subprocess.run(asked, capture_output=True, text=True, check=False).stdout.strip()
-    return f"{commit or 'no checkout'}, {datetime.date.today().isoformat()}"
+    version = torch.__version__.partition("+")[0]
+    return f"{commit or 'no checkout'}, {datetime.date.today().isoformat()}, torch {version}"
 
 
 def is_failure(one: Trained) -> bool:

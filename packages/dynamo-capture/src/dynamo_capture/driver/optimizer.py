@@ -219,7 +219,7 @@ def optimize(
     session = Session(backend, library, fullgraph, dynamic, memo, waits=concurrent == "wait")
     session.limit_is_stated = recompile_limit is not None
     session.guard_filter = guard_filter
-    session.alone = lambda function: _alone(session)(function)
+    session.alone = _alone
     return Optimizer(session, recompile_limit, name)
 
 

@@ -30,8 +30,9 @@ class Session:
     a tensor that it made; ``refused_in_modes``: what could not be captured in a TorchFunctionMode,
     ``refused_in_transforms`` in which transforms of ``torch.func``; ``seen_once``: code
     that ran uncompiled because the stance says that its first call does; ``shown``: what profilers show for a
-    target; ``alone`` compiles a function as one graph, with the same options; ``handed_on``: what users call the
-    arguments that a target passes on."""
+    target; ``alone`` makes, of a session, what compiles a function as one graph with the same options and does not hold
+    the session, which dies with its functions; ``handed_on``: what users call the arguments that a target passes
+    on."""
 
     backend: Callable[..., Any]
     library: OperatorLibrary
@@ -51,7 +52,7 @@ class Session:
     leaves_apart: dict[int, CodeType] = field(default_factory=dict)
     refused_in_modes: dict[int, CodeType] = field(default_factory=dict)
     refused_in_transforms: dict[tuple[int, tuple[Level, ...]], CodeType] = field(default_factory=dict)
-    alone: Callable[[Callable[..., Any]], Callable[..., Any]] | None = None
+    alone: Callable[[Session], Callable[[Callable[..., Any]], Callable[..., Any]]] | None = None
     waits: bool = True
     limit_is_stated: bool = False
     guard_filter: GuardFilter | None = None

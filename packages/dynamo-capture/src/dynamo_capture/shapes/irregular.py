@@ -108,11 +108,27 @@ def _same(inference: Inferring, func: OpOverload, args: tuple[Any, ...], kwargs:
 
 def _copied(inference: Inferring, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
     """A tensor on the meta device has no data that could be copied anywhere else."""
-    source = args[0] if func is aten._to_copy.default else args[1]
-    target = kwargs.get("device") or args[0].device
+    source, target = args[1], args[0].device
+    _check_has_data(source, target)
+    return NotImplemented
+
+
+def _converted(
+    inference: Inferring, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> Any:
+    """The same; under ``vmap`` a Python number is converted like a tensor."""
+    (source,) = args
+    if isinstance(source, torch.Tensor):
+        _check_has_data(source, kwargs.get("device") or source.device)
+        return NotImplemented
+    made = torch.tensor(source).dtype if kwargs.get("dtype") is None else kwargs["dtype"]
+    options = {"dtype": made, "device": kwargs.get("device") or torch.device("cpu")}
+    return inference.infer(aten.scalar_tensor.default, (source,), options)
+
+
+def _check_has_data(source: Any, target: torch.device) -> None:
     if isinstance(source, torch.Tensor) and source.is_meta and target.type != "meta":
         raise NotImplementedError("Cannot copy out of meta tensor; no data!")
-    return NotImplemented
 
 
 def _batch_norm(
@@ -210,23 +226,11 @@ def _as_numbers(
     return [inference.env.specialize(n) for n in numbers]
 
 
-def _number_to_tensor(
-    inference: Inferring, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]
-) -> Any:
-    """Under ``vmap`` a Python number is converted like a tensor."""
-    if isinstance(args[0], torch.Tensor):
-        return NotImplemented
-    made = torch.tensor(args[0]).dtype if kwargs.get("dtype") is None else kwargs["dtype"]
-    options = {"dtype": made, "device": kwargs.get("device") or torch.device("cpu")}
-    return inference.infer(aten.scalar_tensor.default, (args[0],), options)
-
-
 IRREGULAR: dict[OpOverload, Rule] = {
     aten.is_same_size.default: forward_derivatives.same_size,
     aten._has_same_storage_numel.default: forward_derivatives.same_extent,
     aten._new_zeros_with_same_feature_meta.default: forward_derivatives.zeros_like,
     aten._efficientzerotensor.default: forward_derivatives.zeros,
-    aten._to_copy.default: _number_to_tensor,
     **dict.fromkeys((aten.size.default, aten.stride.default), _as_numbers),
     **dict.fromkeys(
         (aten._local_scalar_dense.default, aten.equal.default, aten.is_nonzero.default, aten.item.default),
@@ -246,7 +250,8 @@ IRREGULAR: dict[OpOverload, Rule] = {
     aten.detach_.default: _same,
     aten._fused_sdp_choice.default: _sdp_choice,
     aten.index.Tensor: _index,
-    **dict.fromkeys((aten._to_copy.default, aten.copy_.default), _copied),
+    aten._to_copy.default: _converted,
+    aten.copy_.default: _copied,
     **dict.fromkeys((aten.nonzero.default, aten.argwhere.default, aten.masked_select.default), _counting),
     **dict.fromkeys(
         (

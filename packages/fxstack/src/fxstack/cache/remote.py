@@ -117,7 +117,7 @@ class Remote:
         return len(data)
 
     def entries(self) -> list[Listed]:
-        """What is there, what was written last first: now, not when this process looked last, which fsspec remembers."""
+        """What is there now, what was written last first; fsspec by itself tells what it saw when it looked last."""
         self._files.invalidate_cache()
         try:
             found: Mapping[str, Any] = self._files.find(self._root, detail=True)

@@ -14,6 +14,8 @@ from primtorch_decomps.testing import check_open_spec, check_operator, check_spe
 
 X = torch.randn(4, 5)
 INDEX = torch.randint(0, 4, (2, 5))
+PLACES = torch.randint(0, 4, (5, 5))
+"""More of them than are written by a choice at each point."""
 CASES: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     (
         "embedding_dense_backward.default",
@@ -21,9 +23,9 @@ CASES: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
         {},
     ),
     ("index_put.default", (X, [torch.tensor([0, 2])], torch.randn(2, 5)), {}),
-    ("scatter.src", (X, 0, INDEX, torch.randn(2, 5)), {}),
-    ("scatter.value", (X, 0, INDEX, 1.5), {}),
-    ("scatter_add.default", (X, 0, INDEX, torch.randn(2, 5)), {}),
+    ("scatter.src", (X, 0, PLACES, torch.randn(5, 5)), {}),
+    ("scatter.value", (X, 0, PLACES, 1.5), {}),
+    ("scatter_add.default", (X, 0, PLACES, torch.randn(5, 5)), {}),
     ("index_add.default", (X, 0, torch.tensor([0, 2]), torch.randn(2, 5)), {}),
     ("cumsum.default", (X, 1), {}),
     ("cumsum.default", (torch.ones(3, dtype=torch.bool), 0), {}),

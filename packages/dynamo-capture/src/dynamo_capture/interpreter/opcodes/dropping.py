@@ -67,11 +67,12 @@ def _note_holder(frame: Frame, value: Value | None) -> None:
         or not _only_the_frame_holds(frame, source)
     ):
         return
-    if not (type(real) in _HOLD_NOTHING or (type(real) is torch.Tensor and not real.__dict__)):
+    cls = type(real)  # not looked up in a set: a metaclass may have a ``__hash__``
+    if not (any(cls is one for one in _HOLD_NOTHING) or (cls is torch.Tensor and not real.__dict__)):
         frame.tx.has_dropped_holder = True
 
 
-_HOLD_NOTHING = frozenset({bool, int, float, complex, str, bytes})
+_HOLD_NOTHING = (bool, int, float, complex, str, bytes)
 
 
 def _only_the_frame_holds(frame: Frame, source: Source) -> bool:
