@@ -117,3 +117,15 @@ def test_what_runs_as_operators(program: Any) -> None:
             found.append(str(error))
     assert found[0] == found[1]
     assert not backend.graphs
+
+
+def test_what_cannot_be_compiled_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    def failing(graph_module: torch.fx.GraphModule, example_inputs: Any) -> Any:
+        raise ValueError("no kernels for this")
+
+    x = torch.randn(3, 4)
+    mapped = torch.func.vmap(optimize(failing)(lambda x: torch.sin(x)))
+    for _ in range(2):
+        assert torch.equal(mapped(x), torch.sin(x))
+    assert caplog.text.count("a graph inside of vmap is not compiled") == 1
+    assert "no kernels for this" in caplog.text

@@ -8,6 +8,7 @@ raises, runs as torch's operators at the levels that are open, in whose words it
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
@@ -23,6 +24,8 @@ from fx_interface.torch_internals.function_levels import (
     without_batches,
     wrapped_again,
 )
+
+_log = logging.getLogger("dynamo_capture")
 
 _Dims: TypeAlias = tuple[int | None, ...]
 _Compile: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -57,9 +60,10 @@ class Batched:
                 found = run.compiled(*plain)
         except (
             Exception
-        ):  # of an operator, which may be worded otherwise where there are slices, or the compiler's
+        ) as error:  # an operator's, worded otherwise where there are slices, or the compiler's
             in_operators = self._as_operators(inputs)
             self._runs[dims] = None
+            _log.warning("a graph inside of vmap is not compiled, its operators run one by one: %s", error)
             return in_operators
         return tuple(wrapped_again(value, levels) for value, levels in zip(found, run.batched, strict=True))
 
