@@ -149,7 +149,7 @@ def _more(found: Iterable[Trained]) -> Iterator[str]:
         f" roundings in {worst.count(0.0)}, up to 1 in {counts[0]}, to 2 in {counts[1]}, to 3 in {counts[2]}, more in"
         f" {counts[3]} (eager in other runs was as far, unless a row below says so)"
     )
-    uncompiled = Counter(text for one in known for text in set(one.uncompiled))
+    uncompiled = Counter(text.partition("\n")[0] for one in known for text in set(one.uncompiled))
     yield f"- functions that ran uncompiled: {len(uncompiled)}" + "".join(f"; {text}" for text in uncompiled)
     runs = Counter(one.sources or "sources that were not noted" for one in known)
     yield "- sources: " + "; ".join(f"{count} at {text}" for text, count in runs.items())
