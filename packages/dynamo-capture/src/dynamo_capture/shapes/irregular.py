@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -226,34 +226,45 @@ def _as_numbers(
     return [inference.env.specialize(n) for n in numbers]
 
 
-IRREGULAR: dict[OpOverload, Rule] = {
-    aten.is_same_size.default: forward_derivatives.same_size,
-    aten._has_same_storage_numel.default: forward_derivatives.same_extent,
-    aten._new_zeros_with_same_feature_meta.default: forward_derivatives.zeros_like,
-    aten._efficientzerotensor.default: forward_derivatives.zeros,
-    **dict.fromkeys((aten.size.default, aten.stride.default), _as_numbers),
-    **dict.fromkeys(
+def _by_operator(*rows: tuple[Iterable[OpOverload], Rule]) -> dict[OpOverload, Rule]:
+    """A table of rules; two for one operator are an error, as the second would take the place of the first."""
+    found: dict[OpOverload, Rule] = {}
+    for operators, rule in rows:
+        for operator in operators:
+            if operator in found:
+                raise ValueError(f"{operator} has two rules: {found[operator].__name__}, {rule.__name__}")
+            found[operator] = rule
+    return found
+
+
+IRREGULAR: dict[OpOverload, Rule] = _by_operator(
+    ((aten.is_same_size.default,), forward_derivatives.same_size),
+    ((aten._has_same_storage_numel.default,), forward_derivatives.same_extent),
+    ((aten._new_zeros_with_same_feature_meta.default,), forward_derivatives.zeros_like),
+    ((aten._efficientzerotensor.default,), forward_derivatives.zeros),
+    ((aten.size.default, aten.stride.default), _as_numbers),
+    (
         (aten._local_scalar_dense.default, aten.equal.default, aten.is_nonzero.default, aten.item.default),
         _reads_content,
     ),
-    **dict.fromkeys(
+    (
         (
             aten.set_.default, aten.set_.source_Storage,
             aten.set_.source_Storage_storage_offset, aten.set_.source_Tensor,
         ),
         _changes_metadata,
     ),
-    aten._pack_padded_sequence.default: _sized_by_content,
-    **dict.fromkeys(_VIEWS_IN_PLACE, _becomes_its_view),
-    **dict.fromkeys((aten.resize_.default, aten.resize_as_.default), _resized),
-    aten._native_batch_norm_legit.default: _batch_norm,
-    aten.detach_.default: _same,
-    aten._fused_sdp_choice.default: _sdp_choice,
-    aten.index.Tensor: _index,
-    aten._to_copy.default: _converted,
-    aten.copy_.default: _copied,
-    **dict.fromkeys((aten.nonzero.default, aten.argwhere.default, aten.masked_select.default), _counting),
-    **dict.fromkeys(
+    ((aten._pack_padded_sequence.default,), _sized_by_content),
+    (_VIEWS_IN_PLACE, _becomes_its_view),
+    ((aten.resize_.default, aten.resize_as_.default), _resized),
+    ((aten._native_batch_norm_legit.default,), _batch_norm),
+    ((aten.detach_.default,), _same),
+    ((aten._fused_sdp_choice.default,), _sdp_choice),
+    ((aten.index.Tensor,), _index),
+    ((aten._to_copy.default,), _converted),
+    ((aten.copy_.default,), _copied),
+    ((aten.nonzero.default, aten.argwhere.default, aten.masked_select.default), _counting),
+    (
         (
             aten._unique.default, aten._unique2.default, aten.unique_consecutive.default, aten.unique_dim.default,
             aten.unique_dim_consecutive.default, aten.bincount.default, aten.repeat_interleave.Tensor,
@@ -261,7 +272,7 @@ IRREGULAR: dict[OpOverload, Rule] = {
         ),
         _sized_by_data,
     ),
-}  # fmt: skip
+)  # fmt: skip
 
 
 LEAVE_OPEN = frozenset(

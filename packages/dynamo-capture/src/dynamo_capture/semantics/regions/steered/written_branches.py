@@ -47,6 +47,10 @@ _COSTLY: Final = frozenset(
         "dot",
         "mv",
         "cdist",
+        "conv1d",
+        "conv2d",
+        "conv3d",
+        "scaled_dot_product_attention",
         "sort",
         "topk",
     }
