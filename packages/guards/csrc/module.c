@@ -132,6 +132,7 @@ static PyMethodDef methods[] = {
      "candidates(evaluators, function, *slots): which may hold, by the fact that tells most apart; None: none does."},
     {"instance_dict", instance_dict_below, METH_O, "An object's own dictionary, whatever its class makes of __dict__."},
     {"is_instance", (PyCFunction)(void (*)(void))is_instance, METH_FASTCALL, "is_instance($module, value, cls, /)\n--\n\nisinstance() that asks classes, not objects."},
+    {"make_natively", make_natively, METH_VARARGS, "make_natively(cls, init, fields): calls of a dataclass make instances natively."},
     {NULL, NULL, 0, NULL},
 };
 
@@ -156,7 +157,8 @@ static struct PyModuleDef definition = {
 };
 
 PyMODINIT_FUNC PyInit__native(void) {
-    if (PyType_Ready(&Evaluator_Type) < 0 || PyType_Ready(&Fetcher_Type) < 0 || class_check_ready() < 0)
+    if (PyType_Ready(&Evaluator_Type) < 0 || PyType_Ready(&Fetcher_Type) < 0 || class_check_ready() < 0 ||
+        record_ready() < 0)
         return NULL;
     PyObject *module = PyModule_Create(&definition);
     if (module == NULL) return NULL;

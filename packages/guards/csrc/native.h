@@ -263,6 +263,10 @@ PyObject *own_dict(PyObject *obj);
 int class_check_ready(void);
 PyObject *is_instance(PyObject *module, PyObject *const *args, Py_ssize_t nargs);
 
+/* record.c */
+int record_ready(void);
+PyObject *make_natively(PyObject *module, PyObject *args);
+
 /* index.c: see guards_api.h */
 typedef struct GuardIndex GuardIndex;
 GuardIndex *index_build(PyObject *const *evaluators, int n);

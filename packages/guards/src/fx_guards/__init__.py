@@ -38,8 +38,10 @@ from fx_guards.reference import ReferenceEvaluator, ReferenceFetcher
 from fx_guards.root_sources import NAMESPACE, KnownObjectSource, NamespaceSource, known_object
 from fx_guards.tree import GuardSet
 from fx_interface.python_runtime.own_builtins import use_isinstance
+from fx_interface.python_runtime.quick_dataclasses import use_maker
 
 use_isinstance(_native.is_instance)
+use_maker(_native.make_natively)
 
 if TYPE_CHECKING:
     from fx_guards.contents import lone_numbers

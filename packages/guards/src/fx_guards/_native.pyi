@@ -41,6 +41,11 @@ def instance_dict(value: object, /) -> Any:
     """``value.__dict__`` as C keeps it, whatever its class makes of the name; AttributeError where there is none."""
 
 def is_instance(value: object, cls: Any, /) -> bool: ...
+def make_natively(
+    cls: type, init: Callable[..., None], fields: tuple[tuple[str, Any, int, Any], ...], /
+) -> None:
+    """Have calls of a class make instances without ``init``; of a field: its name, slot, way and default or factory."""
+
 def dict_version(value: dict[Any, Any], /) -> int: ...
 def candidates(
     evaluators: tuple[Evaluator, ...], function: Callable[..., Any], /, *slots: Any

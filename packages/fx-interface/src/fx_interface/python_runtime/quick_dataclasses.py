@@ -217,7 +217,46 @@ def _init_of(cls: type, fields: Fields, frozen: bool) -> FunctionType:
     made.__qualname__ = f"{cls.__qualname__}.__init__"
     made.__kwdefaults__ = named or None
     made.__annotations__ = {name: one.type for name, one in fields.items() if one.init} | {"return": None}
+    _made_natively(cls, made, fields)
     return made
+
+
+Maker = Callable[[type, Callable[..., None], tuple[tuple[str, Any, int, Any], ...]], None]
+"""Given a class, its ``__init__``, and of each field its name, its slot, how it is given and its default or
+what makes one: has calls of the class make instances without that ``__init__``."""
+
+_BY_POSITION, _BY_NAME, _HAS_VALUE, _HAS_FACTORY = 1, 2, 4, 8
+_maker: list[Maker] = []
+_before_maker: list[tuple[type, FunctionType, Fields]] = []
+
+
+def use_maker(maker: Maker) -> None:
+    """Have instances of classes that have slots only be made by ``maker``, of classes too that are there already."""
+    _maker[:] = [maker]
+    for cls, init, fields in _before_maker:
+        _made_natively(cls, init, fields)
+    _before_maker.clear()
+
+
+def _made_natively(cls: type, init: FunctionType, fields: Fields) -> None:
+    slots = [getattr(cls, name, None) for name in fields]
+    if not all(isinstance(slot, MemberDescriptorType) for slot in slots):
+        return
+    if _maker:
+        named = zip(fields.items(), slots, strict=True)
+        _maker[0](cls, init, tuple([(name, slot, *_way_of(one)) for (name, one), slot in named]))
+    else:
+        _before_maker.append((cls, init, fields))
+
+
+def _way_of(one: dataclasses.Field[Any]) -> tuple[int, Any]:
+    """How a field is given, and its default or what makes one."""
+    way = 0 if not one.init else _BY_NAME if one.kw_only is True else _BY_POSITION
+    if one.default_factory is not MISSING:
+        return way | _HAS_VALUE | _HAS_FACTORY, one.default_factory
+    if one.default is not MISSING:
+        return way | _HAS_VALUE, one.default
+    return way, None
 
 
 def _setter(cls: type, name: str) -> Callable[[Any, Any], None]:
