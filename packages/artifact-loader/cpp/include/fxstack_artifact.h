@@ -1,7 +1,8 @@
 /* Runs artifacts of fxstack from C and C++, without Python: docs/artifacts.md describes the file and the trust model.
  *
  * Tensors are handles of torch's C interface (AtenTensorHandle): the address of an at::Tensor is one. The program links torch's
- * libraries; an artifact is for one minor version of torch, and entry points that run operators through Python are refused (FXA110).
+ * libraries; an artifact is for one minor version of torch, and entry points that run operators through Python are refused (FXA110)
+ * before any native object is loaded.
  * Where an `error` is taken, it is room for a text of `room` bytes, which begins with a code such as [FXA103].
  */
 #ifndef FXSTACK_ARTIFACT_H
@@ -20,16 +21,35 @@ typedef struct FxaEntryPoint FxaEntryPoint;
 /* The artifact at `path`: all of it is checked, then its weights are mapped and its native objects loaded. NULL if it is refused. */
 FxaArtifact *fxa_load(const char *path, char *error, size_t room);
 
+/* A tensor by the name of a model's parameter or buffer. */
+typedef struct {
+    const char *name;
+    void *tensor;
+} FxaWeight;
+
+/* Weights that take the place of those in the artifact or beside it, and are needed where it was made with weights="outside". */
+typedef struct {
+    const FxaWeight *weights; /* borrowed for the time of loading */
+    size_t weight_count;
+    const char *weights_file; /* a safetensors file of those that are not among `weights`, which is mapped; or NULL */
+} FxaLoadOptions;
+
+/* fxa_load with weights of the caller's. Their dtypes and sizes must be those that the program takes (FXA201). The artifact computes
+ * with the very tensors, which it holds, and writes to them where the model does; one whose strides are others is copied. */
+FxaArtifact *fxa_load_with(const char *path, const FxaLoadOptions *options, char *error, size_t room);
+
 /* No entry point may be used after this; results stay usable. */
 void fxa_unload(FxaArtifact *artifact);
 
 /* An entry point by name; NULL is the one named "forward", or the only one. NULL if there is none. It belongs to the artifact. */
 const FxaEntryPoint *fxa_entry_point(const FxaArtifact *artifact, const char *name);
 
-/* The tensors that a call takes, which are the leaves of the model's arguments in order, and their names; and how many it gives. */
+/* The tensors that a call takes, which are the leaves of the model's arguments in order, and their names ("x", "batch['ids']"); and
+ * those that it gives, which are the leaves of the model's result in order ("result", "result[1]", "result.logits"). */
 int64_t fxa_input_count(const FxaEntryPoint *entry);
 const char *fxa_input_name(const FxaEntryPoint *entry, int64_t position);
 int64_t fxa_result_count(const FxaEntryPoint *entry);
+const char *fxa_result_name(const FxaEntryPoint *entry, int64_t position);
 
 /* Check `inputs` (borrowed) against the contract and run. 0, and `results` are handles that the caller deletes
  * (aoti_torch_delete_tensor_object); else nothing was computed or written to `results`, and `error` says why. Any thread may call. */

@@ -1,24 +1,15 @@
 #include "archive.hpp"
 
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstring>
 #include <vector>
 
-extern "C" {
-#include "../../csrc/core/blake3.h"
-#include "../../csrc/core/checksum.h"
-#include "../../csrc/core/target.h"
-}
+#include "hashing.hpp"
 
 namespace fxa {
 namespace {
 
-constexpr size_t ALIGNMENT = 64, DIGEST = 64, LOCAL = 30, CENTRAL = 46, END = 22, MOST_ENTRIES = 0xFFFE, PIECE = 8 << 20;
+constexpr size_t ALIGNMENT = 64, DIGEST = 64, LOCAL = 30, CENTRAL = 46, END = 22, MOST_ENTRIES = 0xFFFE;
 constexpr const char *MANIFEST = "manifest.json", *SIGNATURE = "signature.json";
 
 Refused damaged(const std::string &what) { return Refused("FXA102", "the artifact is damaged: " + what); }
@@ -154,24 +145,6 @@ std::vector<Entry> directory(std::string_view bytes) {
     return entries;
 }
 
-std::string digest_of(const char *data, size_t size) {
-    uint8_t made[FXA_DIGEST_BYTES];
-    if (!fxa_blake3(*fxa_cpu_levels(), data, size, made)) throw Refused("FXA102", "out of memory");
-    std::string text;
-    for (uint8_t byte : made) {
-        text += "0123456789abcdef"[byte >> 4];
-        text += "0123456789abcdef"[byte & 15];
-    }
-    return text;
-}
-
-std::string checksum_of(const char *data, size_t size) {
-    uint64_t made = fxa_checksum(*fxa_cpu_levels(), data, size);
-    std::string text;
-    for (int shift = 60; shift >= 0; shift -= 4) text += "0123456789abcdef"[made >> shift & 15];
-    return text;
-}
-
 // Files of version 2.1 have checksums or BLAKE3, those before have BLAKE3; one of 2.2 has a program for GPUs besides.
 int64_t checked_minor(const Json &version) {
     int64_t major = version.list().at(0).integer(), minor = version.list().at(1).integer();
@@ -188,27 +161,13 @@ bool any_has(const Json &objects, const char *name) {
 
 }  // namespace
 
-Archive::Archive(const std::string &path) {
-    int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    if (file < 0) throw Refused("FXA101", path + " cannot be opened: " + std::strerror(errno));
-    struct stat status;
-    size_ = fstat(file, &status) ? 0 : size_t(status.st_size);
-    void *mapped = size_ ? mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0) : MAP_FAILED;
-    close(file);
-    if (mapped == MAP_FAILED) throw Refused("FXA101", path + " is empty or cannot be mapped");
-    data_ = static_cast<char *>(mapped);
-    try {
-        if (bytes().substr(0, 4) != "PK\3\4") throw Refused("FXA101", path + " is no artifact of fxstack");
-        if (size_ < END + DIGEST) throw damaged("it was cut off");
-        check_layout();
-        check_contents();
-    } catch (...) {
-        munmap(data_, size_);
-        throw;
-    }
+Archive::Archive(const std::string &path) : file_(std::make_shared<Mapping>(path)) {
+    if (file_->failure) throw Refused("FXA101", path + " cannot be opened: " + std::strerror(file_->failure));
+    if (bytes().substr(0, 4) != "PK\3\4") throw Refused("FXA101", path + " is no artifact of fxstack");
+    if (bytes().size() < END + DIGEST) throw damaged("it was cut off");
+    check_layout();
+    check_contents();
 }
-
-Archive::~Archive() { munmap(data_, size_); }
 
 void Archive::check_layout() {
     std::vector<Entry> entries = directory(bytes());
@@ -218,12 +177,12 @@ void Archive::check_layout() {
         std::string header = local_header(entry);
         bool is_here = entry.offset == offset && bytes().substr(offset, header.size()) == header;
         offset += header.size();
-        if (!is_here || entry.size > size_ - offset || places_.count(entry.name)) throw damaged("a header was changed");
+        if (!is_here || entry.size > bytes().size() - offset || places_.count(entry.name)) throw damaged("a header was changed");
         places_[entry.name] = {offset, entry.size};
         offset += entry.size;
     }
     if (places_.count(SIGNATURE) && entries.back().name != SIGNATURE) throw damaged("its signature is not at its end");
-    if (bytes().substr(offset) != tail(entries, offset, bytes().substr(size_ - DIGEST))) {
+    if (bytes().substr(offset) != tail(entries, offset, bytes().substr(bytes().size() - DIGEST))) {
         throw damaged("its directory was changed");
     }
 }
@@ -234,7 +193,7 @@ void Archive::check_contents() {
     std::string sealed(text);
     auto signature = places_.find(SIGNATURE);
     if (signature != places_.end()) sealed += bytes().substr(signature->second.start, signature->second.size);
-    if (digest_of(sealed.data(), sealed.size()) != bytes().substr(size_ - DIGEST)) {
+    if (digest_of(sealed.data(), sealed.size()) != bytes().substr(bytes().size() - DIGEST)) {
         throw Refused("FXA103", "the manifest of the file was changed");
     }
     bool is_signed = signature != places_.end();
@@ -250,13 +209,8 @@ void Archive::check_contents() {
         for (const auto &[name, stated] : contents.members) {
             size_t size = 0;
             const char *data = content(name, &size);
-            const auto &digests = stated[has_checksums ? "checksum" : "blake3"].list();
-            bool fits = stated["size"].integer() == int64_t(size) && digests.size() == std::max<size_t>(1, (size + PIECE - 1) / PIECE);
-            for (size_t i = 0; fits && i < digests.size(); i++) {
-                size_t length = std::min(PIECE, size - i * PIECE);
-                fits = digests[i].string() == (has_checksums ? checksum_of : digest_of)(data + i * PIECE, length);
-            }
-            if (!fits) throw Refused("FXA103", name + " in the file was changed");
+            const Json &digests = stated[has_checksums ? "checksum" : "blake3"];
+            if (stated["size"].integer() != int64_t(size) || !fits(data, size, digests, has_checksums)) throw Refused("FXA103", name + " in the file was changed");
         }
     } catch (const std::logic_error &error) {
         throw damaged(std::string("the manifest cannot be read (") + error.what() + ")");
@@ -267,7 +221,7 @@ char *Archive::content(const std::string &name, size_t *size) const {
     auto found = places_.find(name);
     if (found == places_.end() || name == MANIFEST) throw damaged(name + " is missing");
     *size = found->second.size;
-    return data_ + found->second.start;
+    return file_->data + found->second.start;
 }
 
 }  // namespace fxa

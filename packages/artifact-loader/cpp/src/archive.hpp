@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "json.hpp"
+#include "mapping.hpp"
 
 namespace fxa {
 
@@ -17,21 +18,19 @@ class Archive {
    public:
     // Refused FXA101 to FXA104. The layout, the manifest and every content are checked.
     explicit Archive(const std::string &path);
-    ~Archive();
-    Archive(const Archive &) = delete;
-    Archive &operator=(const Archive &) = delete;
 
     // A content where it is mapped, privately; Refused FXA102 if there is none.
     char *content(const std::string &name, size_t *size) const;
     const Json &manifest() const { return manifest_; }
+    // What contents lie in: it stays mapped while anybody has it.
+    const std::shared_ptr<Mapping> &file() const { return file_; }
 
    private:
-    std::string_view bytes() const { return {data_, size_}; }
+    std::string_view bytes() const { return file_->bytes(); }
     void check_layout();
     void check_contents();
 
-    char *data_ = nullptr;
-    size_t size_ = 0;
+    std::shared_ptr<Mapping> file_;
     std::map<std::string, Place> places_;
     Json manifest_;
 };

@@ -10,9 +10,10 @@
 
 namespace fxa {
 
-// Refused: a code of the loader and what happened.
+// Refused: a code of the loader, what happened, and what to do about it if that is known.
 struct Refused : std::runtime_error {
-    Refused(const std::string &code, const std::string &what) : std::runtime_error("[" + code + "] " + what) {}
+    Refused(const std::string &code, const std::string &what, const std::string &action = "")
+        : std::runtime_error("[" + code + "] " + what + (action.empty() ? "" : "\n  to do: " + action)) {}
 };
 
 struct Json {

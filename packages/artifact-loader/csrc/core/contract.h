@@ -72,6 +72,12 @@ grammar or an index leads nowhere. `contract` is zeroed before; fxa_contract_fre
 FxaCode fxa_contract_read(Contract *contract, const int64_t *words, int64_t count, const char *names, FxaError *error);
 void fxa_contract_free(Contract *contract);
 
+/* What torch calls the dtype of that number. */
+const char *fxa_dtype_name(int64_t number);
+
+/* What an operation of an expression gives; it wraps around, and 0 is what dividing by 0 gives. */
+int64_t fxa_apply(int64_t op, int64_t lhs, int64_t rhs);
+
 /* Whether a call fits; fills `symbols`. */
 FxaCode fxa_contract_check(const Contract *contract, const Value *leaves, int64_t *symbols, FxaError *error);
 

@@ -14,7 +14,7 @@ static const uint8_t ELEMENT_BYTES[] = {
 };
 static const char *const OPERATORS[] = {"==", "!=", "<", "<="};
 
-static const char *dtype_name(int64_t number) {
+const char *fxa_dtype_name(int64_t number) {
     return number >= 0 && number < (int64_t)(sizeof(DTYPES) / sizeof(DTYPES[0])) ? DTYPES[number] : "of another dtype";
 }
 
@@ -24,7 +24,7 @@ static int64_t floordiv(int64_t a, int64_t b) {
     return q - (a % b != 0 && (a < 0) != (b < 0));
 }
 
-static int64_t apply(int64_t op, int64_t a, int64_t b) {
+int64_t fxa_apply(int64_t op, int64_t a, int64_t b) {
     switch (op) {
         case 2: return (int64_t)((uint64_t)a + (uint64_t)b);
         case 3: return (int64_t)((uint64_t)a * (uint64_t)b);
@@ -44,7 +44,7 @@ static int64_t value_of(const Expr *expr, const int64_t *symbols) {
             at++;
         } else {
             depth--;
-            stack[depth - 1] = apply(*at, stack[depth - 1], stack[depth]);
+            stack[depth - 1] = fxa_apply(*at, stack[depth - 1], stack[depth]);
         }
     }
     return stack[0];
@@ -118,8 +118,8 @@ static FxaCode check_kind(const Leaf *leaf, const char *name, Handle tensor, Fxa
                    : fxa_fail(error, FXA_DEVICE, "%s is on another device; the artifact runs on the CPU: pass .cpu() of it", name);
     }
     if (torch->get_dtype(tensor, &dtype) || dtype != leaf->dtype) {
-        return fxa_fail(error, FXA_DTYPE, "%s has dtype %s, the artifact takes %s", name, dtype_name(dtype),
-                        dtype_name(leaf->dtype));
+        return fxa_fail(error, FXA_DTYPE, "%s has dtype %s, the artifact takes %s", name, fxa_dtype_name(dtype),
+                        fxa_dtype_name(leaf->dtype));
     }
     if (torch->is_neg(tensor) || torch->is_conj(tensor)) {
         return fxa_fail(error, FXA_LAYOUT, "%s is a lazy conjugate or negative; pass .resolve_conj().resolve_neg() of it", name);

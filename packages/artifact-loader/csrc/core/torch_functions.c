@@ -23,7 +23,6 @@ static const Wanted WANTED_FUNCTIONS[] = {
     WANTED(delete_tensor_object, "aoti_torch_delete_tensor_object"),
     WANTED(new_tensor_handle, "aoti_torch_new_tensor_handle"),
     WANTED(empty_strided, "aoti_torch_empty_strided"),
-    WANTED(from_blob, "aoti_torch_create_tensor_from_blob"),
     WANTED(copy_, "aoti_torch_copy_"),
     WANTED(get_data_ptr, "aoti_torch_get_data_ptr"),
     WANTED(get_dim, "aoti_torch_get_dim"),

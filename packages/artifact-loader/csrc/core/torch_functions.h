@@ -14,7 +14,6 @@ typedef struct {
     int32_t (*delete_tensor_object)(Handle);
     int32_t (*new_tensor_handle)(Handle, Handle *);
     int32_t (*empty_strided)(int64_t, const int64_t *, const int64_t *, int32_t, int32_t, int32_t, Handle *);
-    int32_t (*from_blob)(void *, int64_t, const int64_t *, const int64_t *, int64_t, int32_t, int32_t, int32_t, Handle *);
     int32_t (*copy_)(Handle, Handle, int32_t);
     int32_t (*get_data_ptr)(Handle, void **);
     int32_t (*get_dim)(Handle, int64_t *);
