@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -320,10 +321,7 @@ def dashboard(session: nox.Session) -> None:
     `nox -s dashboard -- --suite tiny` measures less. Results are added to bench-results/dashboard.db, pages are written
     to bench-results/dashboard; the session fails if anything became worse than in the runs before.
     """
-    install_stack(session, "transformers>=4.50,<6", "timm>=1.0,<2", "torchvision>=0.26")
-    if not _passes(partial(session.run, "python", "-c", "import torchvision")):
-        session.log("this torchvision is built for another torch: its suite and timm's are left out")
-        session.run("python", "-m", "pip", "uninstall", "--yes", "torchvision", "timm")
+    install_stack(session, "transformers>=4.50,<6", "timm>=1.0,<2", _torchvision(TORCH[THIS_PYTHON]))
     database = ("--database", "bench-results/dashboard.db")
     asked = session.posargs or [
         part for suite in ("tiny", "transformers", "timm", "torchvision") for part in ("--suite", suite)
@@ -332,6 +330,12 @@ def dashboard(session: nox.Session) -> None:
     session.run(*measured, env=ONE_THREAD, success_codes=[0, 1])  # rows that fail are results too
     session.run("fxstack", "dashboard", "site", *database, "--output", "bench-results/dashboard")
     session.run("fxstack", "dashboard", "check", *database)
+
+
+def _torchvision(torch: str) -> str:
+    """The requirement of the torchvision that belongs to a requirement of torch: another one brings its own torch."""
+    exact = re.fullmatch(r"torch==2\.(\d+)\..*", torch)
+    return f"torchvision==0.{int(exact[1]) + 15}.*" if exact else "torchvision>=0.26"
 
 
 @nox.session

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from fxstack_dashboard.suites.importing import import_torchvision
 from fxstack_dashboard.suites.workload import Workload
 
 
@@ -49,6 +50,7 @@ TORCHVISION = (
 
 
 def _timm(row: Row) -> nn.Module:
+    import_torchvision()  # which timm imports
     import timm
 
     module: nn.Module = timm.create_model(row.name, pretrained=False, num_classes=10, **dict(row.values))
@@ -56,6 +58,7 @@ def _timm(row: Row) -> nn.Module:
 
 
 def _torchvision(row: Row) -> nn.Module:
+    import_torchvision()
     import torchvision
 
     module: nn.Module = torchvision.models.get_model(

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from fxstack_dashboard.errors import DashboardError
 from fxstack_dashboard.suites import image_models, tiny, transformers_models
+from fxstack_dashboard.suites.importing import import_torchvision
 from fxstack_dashboard.suites.workload import PHASES, Workload
 
 
@@ -31,6 +32,8 @@ class Suite(NamedTuple):
         if self.requires is None:
             return None
         try:
+            if self.requires in _NEED_TORCHVISION and importlib.util.find_spec(self.requires) is not None:
+                import_torchvision()
             importlib.import_module(self.requires)
         except ModuleNotFoundError as error:
             if error.name == self.requires:
@@ -40,6 +43,8 @@ class Suite(NamedTuple):
             return f"{self.requires} does not load here: {type(error).__name__}: {error}"
         return None
 
+
+_NEED_TORCHVISION = ("timm", "torchvision")
 
 SUITES: dict[str, Suite] = {
     suite.name: suite
