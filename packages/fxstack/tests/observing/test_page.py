@@ -276,6 +276,46 @@ def test_five_thousand_nodes_can_be_seen_whole_and_near(browser: Any, tmp_path: 
     page.close()
 
 
+TIMED = """async (act) => {
+  const frame = () => new Promise((done) => requestAnimationFrame(done));
+  const before = performance.now();
+  new Function(act)();
+  await frame();  // what it began is drawn in this one
+  await frame();
+  return performance.now() - before;
+}"""
+TYPED = 'const f = document.getElementById("search"); f.value = "{}"; f.dispatchEvent(new Event("input"))'
+
+
+def test_five_thousand_nodes_are_searched_folded_and_followed(browser: Any, tmp_path: Path) -> None:
+    """What each takes in milliseconds is printed (pytest -s); the bound is what nobody would wait for."""
+    opened = _Page(browser, tmp_path, _large(5000))
+    page = opened.page
+    load = page.evaluate("performance.getEntriesByType('navigation')[0].loadEventEnd")
+    times = {"load": load, "search": page.evaluate(TIMED, TYPED.format("n4321"))}
+    assert page.inner_text("#found") == "1 found"
+    assert page.locator("#graph-0").is_visible()
+    times["search, nothing found"] = page.evaluate(TIMED, TYPED.format("no such text"))
+    assert page.inner_text("#found") == "0 found"
+    assert page.locator("#graph-0").is_hidden()
+    page.evaluate(TIMED, TYPED.format(""))
+    times["open the graph"] = page.evaluate(TIMED, "document.querySelector('#graph-0 > summary').click()")
+    assert page.locator("#graph-0 svg path.edges").count() > 0
+    times["all of it in view"] = page.evaluate(TIMED, "document.querySelector('#graph-0 .fit').click()")
+    times["fold all"] = page.evaluate(TIMED, "document.getElementById('fold').click()")
+    assert page.locator("details[open]").count() == 0
+    times["unfold all"] = page.evaluate(TIMED, "document.getElementById('unfold').click()")
+    assert page.locator("#sections > details:not([open])").count() == 0
+    page.click("#graph-0 .graph-text .line[data-node='4321'] a:not(.to-node)")
+    chosen = page.locator(".line.chosen[id]")
+    assert chosen.inner_text().startswith("2")  # 1 + 4321 % 40
+    assert chosen.is_visible()
+    print({what: round(time, 1) for what, time in times.items()})
+    assert max(times.values()) < 60_000, times
+    assert opened.wrong == []
+    page.close()
+
+
 def test_no_two_nodes_lie_on_each_other(browser: Any, tmp_path: Path) -> None:
     page = _Page(browser, tmp_path, _large(1500)).page
     places = page.evaluate("layered(record.graphs[0].nodes).places.map(({x, y}) => [x, y])")
