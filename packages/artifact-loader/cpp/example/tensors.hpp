@@ -19,6 +19,7 @@ int32_t aoti_torch_get_numel(void *, int64_t *);
 int32_t aoti_torch_get_data_ptr(void *, void **);
 int32_t aoti_torch_delete_tensor_object(void *);
 int32_t aoti_torch_dtype_float32();
+int32_t aoti_torch_dtype_int64();
 int32_t aoti_torch_device_type_cpu();
 }
 

@@ -45,7 +45,8 @@ void fxa_unload(FxaArtifact *artifact);
 const FxaEntryPoint *fxa_entry_point(const FxaArtifact *artifact, const char *name);
 
 /* The tensors that a call takes, which are the leaves of the model's arguments in order, and their names ("x", "batch['ids']"); and
- * those that it gives, which are the leaves of the model's result in order ("result", "result[1]", "result.logits"). */
+ * those that it gives, which are the leaves of the model's result in order ("result", "result[1]", "result.logits"). A number that varies
+ * is a tensor without dimensions, int64 or float64. */
 int64_t fxa_input_count(const FxaEntryPoint *entry);
 const char *fxa_input_name(const FxaEntryPoint *entry, int64_t position);
 int64_t fxa_result_count(const FxaEntryPoint *entry);

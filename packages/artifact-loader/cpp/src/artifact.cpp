@@ -157,7 +157,7 @@ void describe_entry(FxaEntryPoint &entry, const Json &data) {
     }
     for (int64_t i = 0; i < contract.leaf_count; i++) {
         int64_t kind = contract.leaves[i].kind;
-        if (kind == LEAF_INTEGER || kind == LEAF_FLOAT) throw Refused("FXA110", entry.name + " takes numbers");
+        if (kind == LEAF_FLOAT) throw Refused("FXA110", entry.name + " takes a float as it is");
     }
 }
 
@@ -254,14 +254,33 @@ const char *fxa_result_name(const FxaEntryPoint *entry, int64_t position) {
 namespace {
 
 // The sizes that symbols stand for, of inputs that were checked.
-Sizes symbols_of(const Contract &contract, void *const *inputs) {
+Sizes symbols_of(const Contract &contract, const std::vector<Value> &leaves) {
     Sizes made;
     for (int64_t i = 0; i < contract.symbol_count; i++) {
+        const SymbolSource &symbol = contract.symbols[i];
         int64_t *sizes = nullptr;
-        fxa::check_torch(torch_functions.get_sizes(inputs[contract.symbols[i].leaf], &sizes));
-        made.push_back(sizes[contract.symbols[i].dim]);
+        if (symbol.dim >= 0) fxa::check_torch(torch_functions.get_sizes(leaves[size_t(symbol.leaf)].tensor, &sizes));
+        made.push_back(sizes ? sizes[symbol.dim] : leaves[size_t(symbol.leaf)].number);
     }
     return made;
+}
+
+// The leaves of a call. Integers are read here, of tensors without dimensions, which stand for them.
+FxaCode leaves_of(const Contract &contract, void *const *inputs, std::vector<Value> &leaves, FxaError *error) {
+    for (int64_t i = 0; i < contract.leaf_count; i++) {
+        Value &leaf = leaves[size_t(i)];
+        leaf.tensor = inputs[i];
+        if (contract.leaves[i].kind != LEAF_INTEGER) continue;
+        int64_t rank = -1;
+        int32_t dtype = -1, device = -1;
+        void *content = nullptr;
+        bool good = !torch_functions.get_dim(inputs[i], &rank) && !torch_functions.get_dtype(inputs[i], &dtype) &&
+                    !torch_functions.get_device_type(inputs[i], &device) && !rank && dtype == fxa::dtype_named("int64")->number && !device &&
+                    !torch_functions.get_data_ptr(inputs[i], &content);
+        if (!good) return fxa_fail(error, FXA_KIND, "%s is an int: pass an int64 tensor without dimensions on the CPU", contract.names[i]);
+        leaf.number = *static_cast<int64_t *>(content);
+    }
+    return FXA_OK;
 }
 
 fxa::Tensor another(Handle tensor) {
@@ -271,16 +290,16 @@ fxa::Tensor another(Handle tensor) {
 }
 
 // The program's results, of the graph's.
-std::vector<fxa::Tensor> results_of(const FxaEntryPoint &entry, void *const *inputs, const std::vector<fxa::Tensor> &found) {
+std::vector<fxa::Tensor> results_of(const FxaEntryPoint &entry, const std::vector<Value> &leaves, const std::vector<fxa::Tensor> &found) {
     std::vector<fxa::Tensor> made;
     Sizes symbols;
     for (const Make &make : entry.makes) {
         Handle of = make.kind == Make::GRAPH  ? found[make.index].get()
-                    : make.kind == Make::LEAF ? inputs[make.index]
+                    : make.kind == Make::LEAF ? leaves[make.index].tensor
                     : make.kind == Make::SAME ? made[make.index].get()
                                               : entry.graph.constants[make.index];
         fxa::Tensor result = another(of);
-        if (!make.steps.empty() && symbols.empty()) symbols = symbols_of(entry.graph.contract, inputs);
+        if (!make.steps.empty() && symbols.empty()) symbols = symbols_of(entry.graph.contract, leaves);
         for (const fxa::ViewStep &step : make.steps) result = step.apply(result.get(), symbols);
         made.push_back(std::move(result));
     }
@@ -293,11 +312,11 @@ int fxa_call(const FxaEntryPoint *entry, void *const *inputs, void **results, ch
     auto *graph = const_cast<Graph *>(&entry->graph);  // which a call does not change
     const Contract &contract = graph->contract;
     std::vector<Value> leaves(size_t(contract.leaf_count) + 1);
-    for (int64_t i = 0; i < contract.leaf_count; i++) leaves[size_t(i)].tensor = inputs[i];
     std::vector<Handle> handles(size_t(contract.result_count) + 1);
     std::vector<int64_t> numbers(size_t(contract.result_count) + 1);
     FxaError failed;
-    FxaCode code = fxa_graph_run(graph, leaves.data(), handles.data(), numbers.data(), &failed);
+    FxaCode code = leaves_of(contract, inputs, leaves, &failed);
+    if (!code) code = fxa_graph_run(graph, leaves.data(), handles.data(), numbers.data(), &failed);
     if (code) {
         std::string told = code < 100 ? failed.text : "[FXA" + std::to_string(code) + "] " + failed.text;
         tell(*failed.action ? told + "\n  to do: " + failed.action : told, error, room);
@@ -305,7 +324,7 @@ int fxa_call(const FxaEntryPoint *entry, void *const *inputs, void **results, ch
     }
     std::vector<fxa::Tensor> found;
     for (Handle handle : handles) found.emplace_back(handle);
-    std::vector<fxa::Tensor> made = results_of(*entry, inputs, found), ordered;
+    std::vector<fxa::Tensor> made = results_of(*entry, leaves, found), ordered;
     for (size_t position : entry->order) ordered.push_back(another(made[position].get()));
     for (size_t i = 0; i < ordered.size(); i++) results[i] = ordered[i].release();
     return 0;

@@ -87,7 +87,11 @@ static FxaCode advise_naming(const char *name, int64_t dim, int64_t size, int64_
 
 /* What to do about a size outside of the bounds of its name. */
 static FxaCode advise_bounds(const SymbolSource *symbol, const char *name, const char *leaf, int64_t size, FxaError *error) {
-    if (symbol->dim < 0) return error->code;
+    bool is_number = symbol->dim < 0;
+    if (size < SMALLEST && is_number) {
+        return fxa_advise(error, "0 and 1 are in no range of sizes; each needs an entry point of its own, made with it and without a name for %s",
+                          leaf);
+    }
     if (size < SMALLEST) {
         return fxa_advise(error,
                           "sizes of 0 and 1 are in no range; they need an entry point of their own, made from such an input "
@@ -97,6 +101,10 @@ static FxaCode advise_bounds(const SymbolSource *symbol, const char *name, const
     int64_t low = size < symbol->low ? size : symbol->low;
     char most[40] = "";
     if (symbol->high >= 0) snprintf(most, sizeof(most), ", max=%lld", (long long)(size > symbol->high ? size : symbol->high));
+    if (is_number) {
+        return fxa_advise(error, "make the artifact again with dynamic_shapes={\"%s\": fxstack.Dim(\"%s\", min=%lld%s)}", leaf, name,
+                          (long long)low, most);
+    }
     return fxa_advise(error, "make the artifact again with dynamic_shapes={\"%s\": {%lld: fxstack.Dim(\"%s\", min=%lld%s)}}", leaf,
                       (long long)symbol->dim, name, (long long)low, most);
 }

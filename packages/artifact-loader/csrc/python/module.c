@@ -135,6 +135,15 @@ static int wrong_kind(const Contract *contract, int64_t index, PyObject *argumen
     return -1;
 }
 
+static int too_large(const Contract *contract, int64_t index) {
+    FxaError error;
+    if (!PyErr_ExceptionMatches(PyExc_OverflowError)) return -1;
+    PyErr_Clear();
+    fxa_fail(&error, FXA_KIND, "%s has more than 64 bits", contract->names[index]);
+    raise_coded(contract_error, &error);
+    return -1;
+}
+
 /* Fill `leaves`; a handle of tensor i is the address of `cells[i]`. */
 static int unpack(const Contract *contract, PyObject *const *arguments, Value *leaves, void **cells) {
     for (int64_t i = 0; i < contract->leaf_count; i++) {
@@ -148,7 +157,7 @@ static int unpack(const Contract *contract, PyObject *const *arguments, Value *l
         } else {
             bool fits = kind == LEAF_INTEGER ? PyLong_CheckExact(argument) : PyFloat_CheckExact(argument);
             if (!fits) return wrong_kind(contract, i, argument);
-            if (number_of(argument, kind, &leaves[i].number) < 0) return -1;
+            if (number_of(argument, kind, &leaves[i].number) < 0) return too_large(contract, i);
         }
     }
     return 0;

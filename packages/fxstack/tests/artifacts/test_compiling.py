@@ -111,6 +111,95 @@ def test_numbers_vary(tmp_path: Path) -> None:
         fxstack.export(chosen, (X, 5), dynamic_shapes={"n": fxstack.Number()})
 
 
+def _resized(x: torch.Tensor, n: int) -> tuple[torch.Tensor, torch.Tensor]:
+    y = x[:, :n] + torch.arange(n, dtype=x.dtype)
+    return y.repeat(2, 1).view(-1, n) * n, torch.topk(x, n)[0]
+
+
+def test_a_number_is_a_size(tmp_path: Path) -> None:
+    x = torch.arange(24.0).reshape(3, 8)
+    path = fxstack.aot_compile(
+        _resized, (x, 3), path=tmp_path / "f.fxa", dynamic_shapes={"x": {0: "batch"}, "n": "length"}
+    )
+    loaded = fxstack.load(path)
+    for rows, n in ((3, 3), (2, 2), (3, 8), (2, 5)):
+        for got, want in zip(loaded(x[:rows], n), _resized(x[:rows], n), strict=True):
+            assert torch.equal(got, want)
+            assert got.stride() == want.stride()
+    for args, told in (
+        ((x, 9), r"FXA307\] sizes must fit each other: 9 <= 8 does not hold; here length=9 \(n\)"),
+        (
+            (x, 1),
+            r"FXA305\] n is 1, the artifact takes at least 2 \(length\)\n  to do: 0 and 1 are in no range",
+        ),
+        ((x, -1), r"FXA305\] n is -1"),
+        ((x, 3.0), r"FXA302\] n is of type float, the artifact takes an int"),
+        ((x, True), r"FXA302\] n is of type bool"),
+        ((x, 2**70), r"FXA302\] n has more than 64 bits"),
+    ):
+        with pytest.raises(ContractError, match=told):
+            loaded(*args)
+    shown = fxstack_artifact.inspect(path)["entry_points"]["forward"]
+    assert shown["inputs"][1] == "n: int"
+    assert {one["name"] for one in shown["symbols"]} == {"batch", "length"}
+
+
+def test_a_number_has_bounds_and_may_be_the_size_of_a_tensor(tmp_path: Path) -> None:
+    def f(x: torch.Tensor, *, n: int, m: int) -> torch.Tensor:
+        return x.new_zeros(n, m) + x.sum(0, keepdim=True).t()[:1]
+
+    dims = {"x": {0: "batch"}, "n": "batch", "m": fxstack.Dim("width", min=3, max=9)}
+    path = fxstack.aot_compile(
+        f, (torch.ones(4, 2),), {"n": 4, "m": 5}, path=tmp_path / "f.fxa", dynamic_shapes=dims
+    )
+    loaded = fxstack.load(path)
+    x = torch.ones(7, 2)
+    assert torch.equal(loaded(x, n=7, m=3), f(x, n=7, m=3))
+    with pytest.raises(ContractError, match="FXA307"):
+        loaded(x, n=6, m=3)
+    wanted = r'FXA305\] m is 10, .* 3 to 9 \(width\)\n.*dynamic_shapes={"m": fxstack.Dim\("width", min=3, max=10\)}'
+    with pytest.raises(ContractError, match=wanted):
+        loaded(x, n=7, m=10)
+
+
+def test_a_number_that_the_model_fixes_is_no_size(tmp_path: Path) -> None:
+    def fixed(x: torch.Tensor, n: int) -> torch.Tensor:
+        return x.view(n, -1) if n == 3 else x
+
+    with pytest.raises(fxstack.ExportError, match=r"FXS506.*length \(the argument n\) is fixed to 3"):
+        fxstack.export(fixed, (torch.ones(3, 8), 3), dynamic_shapes={"n": "length"})
+    for n, why in ((1, "at least 2, and n is 1"), (2.0, "n is a float"), (-2, "n is a int")):
+        with pytest.raises(fxstack.ExportError, match=f"FXS507.*{why}"):
+            fxstack.export(fixed, (torch.ones(3, 8), n), dynamic_shapes={"n": "length"})
+
+
+def test_a_number_is_a_size_in_training(tmp_path: Path) -> None:
+    model = nn.Linear(8, 8)
+
+    class Cut(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = model
+
+        def forward(self, x: torch.Tensor, n: int) -> torch.Tensor:
+            return self.layer(x)[:, :n].square().sum()
+
+    path = fxstack.aot_compile(
+        Cut(), (torch.ones(3, 8), 3), path=tmp_path / "t.fxa", training=True, dynamic_shapes={"n": "length"}
+    )
+    loaded = fxstack.load(path)
+    for n in (3, 2, 8):
+        x = torch.randn(3, 8)
+        loaded.zero_grad()
+        loss = loaded(x, n)
+        loss.backward()
+        model.zero_grad()
+        want = Cut()(x, n)
+        want.backward()
+        torch.testing.assert_close(loss, want)
+        torch.testing.assert_close(loaded.get_parameter("layer.weight").grad, model.weight.grad)
+
+
 def test_arguments_behind_one_that_is_left_out(tmp_path: Path) -> None:
     def f(x: torch.Tensor, a: torch.Tensor | None = None, b: torch.Tensor | None = None) -> torch.Tensor:
         return x + (10 if a is None else a) + (100 if b is None else 2 * b)

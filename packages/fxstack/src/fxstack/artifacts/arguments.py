@@ -49,6 +49,9 @@ class Arguments:
     varying: frozenset[str] = frozenset()
     """The parameters whose numbers vary, as far as they are numbers: tensors without dimensions stand for them."""
     numbers: list[str] = field(default_factory=list)
+    sizes: frozenset[str] = frozenset()
+    """The parameters whose integers are sizes that vary: tensors without elements stand for them, of that size."""
+    sized: list[str] = field(default_factory=list)
 
     @property
     def scope(self) -> Scope:
@@ -63,6 +66,7 @@ def bind(
     *,
     training: bool = False,
     varying: frozenset[str] = frozenset(),
+    sizes: frozenset[str] = frozenset(),
 ) -> Arguments:
     """The call ``model(*args, **kwargs)``. ExportError FXS502 if ``args`` is no tuple, and for an argument that no
     contract can describe, or where they do not fit the model's signature. ``training``: copies require
@@ -74,7 +78,7 @@ def bind(
             action="pass a tuple with the arguments of a call, (x,) for one; those by name as kwargs={...}",
         )
     signature, bound = _bound(model.forward if isinstance(model, nn.Module) else model, args, kwargs)
-    made = Arguments(training=training, varying=varying)
+    made = Arguments(training=training, varying=varying, sizes=sizes)
     passed: list[Any] = []
     by_position = (
         True  # in calls of the artifact, which knows the parameters that were left to their defaults
@@ -130,18 +134,29 @@ def _bound(
 
 def reading_numbers(model: Callable[..., Any], arguments: Arguments) -> Callable[..., Any]:
     """``model``, called with tensors in the place of the numbers that vary, which it reads them from."""
-    if not arguments.numbers:
+    if not arguments.numbers and not arguments.sized:
         return model
-    tensors = {id(arguments.roots[name]) for name in arguments.numbers}
-    places = frozenset(i for i, value in enumerate(arguments.args) if id(value) in tensors)
-    names = frozenset(name for name, value in arguments.kwargs.items() if id(value) in tensors)
+    reads: dict[int, Callable[[torch.Tensor], Any]] = {
+        id(arguments.roots[name]): _item for name in arguments.numbers
+    }
+    reads |= {id(arguments.roots[name]): _size for name in arguments.sized}
+    places = {i: reads[id(value)] for i, value in enumerate(arguments.args) if id(value) in reads}
+    names = {name: reads[id(value)] for name, value in arguments.kwargs.items() if id(value) in reads}
 
     def reading(*args: Any, **kwargs: Any) -> Any:
-        given = [value.item() if i in places else value for i, value in enumerate(args)]
-        named = {name: value.item() if name in names else value for name, value in kwargs.items()}
+        given = [places[i](value) if i in places else value for i, value in enumerate(args)]
+        named = {name: names[name](value) if name in names else value for name, value in kwargs.items()}
         return model(*given, **named)
 
     return reading
+
+
+def _item(number: torch.Tensor) -> Any:
+    return number.item()
+
+
+def _size(number: torch.Tensor) -> int:
+    return number.shape[0]
 
 
 def _default(made: Arguments, name: str, parameter: inspect.Parameter, by_position: bool) -> bool:
@@ -160,6 +175,9 @@ def _parameter(made: Arguments, name: str, kind: str, value: Any) -> Any:
         dtype = torch.float64 if type(value) is float else torch.int64
         node, copied = {"number": type(value).__name__}, _tensor(made, name, torch.tensor(value, dtype=dtype))
         made.numbers.append(name)
+    elif name in made.sizes and type(value) is int and value >= 0:
+        node, copied = {"leaf": None}, _tensor(made, name, torch.empty(value, 0))
+        made.sized.append(name)
     else:
         node, copied = _take(made, name, value)
     made.parameters.append(Parameter(name, kind, node))

@@ -187,8 +187,8 @@ def _shown(exported: Exported, contract: Contract) -> dict[str, list[str]]:
         return re.sub(r"\b[A-Za-z_]\w*\b", lambda found: chosen.get(found[0], found[0]), str(value))
 
     inputs = [
-        f"{name}: {'anything' if spec is None else text(spec)}"
-        for name, spec in zip(exported.arguments.names, contract.leaves, strict=True)
+        f"{name}: {'int' if number in contract.integers else 'anything' if spec is None else text(spec)}"
+        for number, (name, spec) in enumerate(zip(exported.arguments.names, contract.leaves, strict=True))
     ]
     relations = [(text(lhs), op, text(rhs)) for op, lhs, rhs in contract.relations]
     return {"inputs": inputs, "relations": [" ".join(one) for one in relations if one[0] != one[2]]}

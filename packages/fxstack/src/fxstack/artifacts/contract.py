@@ -24,7 +24,7 @@ from inductor_codegen.runtime import GraphRecord, device_numbers, scalar_type
 
 _FUNCTIONS = {"floordiv": FLOORDIV, "mod": MOD, "min": MIN, "max": MAX}
 _RELATIONS = {"==": 0, "!=": 1, "<": 2, "<=": 3}
-_TENSOR, _ANYTHING = 0, 3
+_TENSOR, _INTEGER, _ANYTHING = 0, 1, 3
 _LEAF, _CONSTANT, _SYMBOL, _NOTHING = 0, 1, 2, 3
 _RESULTS = {"t": 0, "i": 1, "f": 2, "n": 3}
 
@@ -40,6 +40,8 @@ class Contract:
     relations: list[tuple[str, IntLike, IntLike]] = field(default_factory=list)
     inputs: list[tuple[int, int]] = field(default_factory=list)
     constants: list[torch.Tensor] = field(default_factory=list)
+    integers: frozenset[int] = frozenset()
+    """The leaves that are integers: sizes that arguments give as numbers."""
 
     @property
     def is_on_gpu(self) -> bool:
@@ -82,8 +84,9 @@ class Contract:
         for source in self.symbols.values():
             words += source
         words.append(len(self.leaves))
-        for spec in self.leaves:
-            words += [_ANYTHING] if spec is None else self.tensor(spec)
+        for number, spec in enumerate(self.leaves):
+            is_integer = number in self.integers
+            words += [_INTEGER] if is_integer else [_ANYTHING] if spec is None else self.tensor(spec)
         words.append(len(self.relations))
         for op, lhs, rhs in self.relations:
             words += [_RELATIONS[op], *self._counted(lhs), *self._counted(rhs)]
@@ -113,7 +116,10 @@ class Contract:
 
 def contract_of(exported: Exported) -> Contract:
     """The contract of an export. ExportError FXS505 or FXS506 where there is none."""
-    contract = Contract()
+    sized = exported.arguments.sized
+    contract = Contract(
+        integers=frozenset(i for i, name in enumerate(exported.arguments.names) if name in sized)
+    )
     leaves = {id(leaf): number for number, leaf in enumerate(exported.arguments.leaves)}
     specs: dict[int, TensorSpec] = {}
     constants: dict[int, int] = {}
@@ -141,7 +147,9 @@ def contract_of(exported: Exported) -> Contract:
     looked_at = _looked_at(exported)
     for number, leaf in enumerate(exported.arguments.leaves):
         spec = specs.get(number)
-        if spec is None and id(leaf) in looked_at:
+        if number in contract.integers and spec is not None:
+            raise ExportError("FXS505", f"the graph takes {exported.arguments.names[number]} as a tensor")
+        if spec is None and number not in contract.integers and id(leaf) in looked_at:
             spec = _shape_only(contract, number, spec_of(leaf))
         contract.leaves.append(spec)
     _relations(exported, contract)
@@ -153,7 +161,8 @@ def _symbols(exported: Exported, contract: Contract) -> None:
     for (number, dim), atom in symbols_of_sizes(exported.arguments, env).items():
         known = env.symbols[atom].range
         low = SMALLEST if known.low is None else known.low
-        contract.symbols[atom] = (number, dim, low, -1 if known.high is None else known.high)
+        place = -1 if number in contract.integers else dim
+        contract.symbols[atom] = (number, place, low, -1 if known.high is None else known.high)
         chosen = exported.varying.get((number, dim))
         contract.names.append(atom.name if chosen is None else chosen.name)
 

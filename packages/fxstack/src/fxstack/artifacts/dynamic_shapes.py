@@ -5,8 +5,9 @@
 Sizes with one name are one number in every call, with the bounds of the ``Dim`` of that name, if there is one. A
 container of tensors has a list, tuple or dict of such descriptions, or each tensor in it one of its own under the name
 that errors of the artifact give it: ``{"batch['ids']": {1: "length"}}``. An argument that is a number is fixed unless
-a ``Number`` says otherwise. A size that is described by None is fixed, and what ``torch.export`` has for sizes
-(``Dim``, ``Dim.DYNAMIC``, ``Dim.AUTO``, ``Dim.STATIC``) is understood; ``AUTO`` varies, unless it is 0 or 1 now.
+a ``Number`` says otherwise; an int with a name or a ``Dim`` is a size too (``{"x": {0: "batch"}, "n": "batch"}``). A
+size that is described by None is fixed, and what ``torch.export`` has for sizes (``Dim``, ``Dim.DYNAMIC``,
+``Dim.AUTO``, ``Dim.STATIC``) is understood; ``AUTO`` varies, unless it is 0 or 1 now.
 """
 
 from __future__ import annotations
@@ -55,6 +56,14 @@ def varying_numbers(dynamic_shapes: Any) -> frozenset[str]:
     return frozenset(str(name) for name, described in dynamic_shapes.items() if isinstance(described, Number))
 
 
+def sizes_among_numbers(dynamic_shapes: Any) -> frozenset[str]:
+    """The arguments that are described as one size: those of them that are integers are sizes that vary."""
+    if not isinstance(dynamic_shapes, Mapping):
+        return frozenset()
+    found = (str(name) for name, described in dynamic_shapes.items() if isinstance(described, (str, Dim)))
+    return frozenset(found)
+
+
 def varying_sizes(arguments: Arguments, dynamic_shapes: Any) -> Varying:
     """What ``dynamic_shapes`` says, checked against the arguments: by parameter's name, or in the order of parameters.
 
@@ -75,6 +84,9 @@ def varying_sizes(arguments: Arguments, dynamic_shapes: Any) -> Varying:
                 raise _unfit(f"{name} is no float or int that was passed, and cannot vary as a number")
             continue
         value = arguments.roots[name] if name in arguments.roots else inside[name]
+        if name in arguments.sized:
+            described[numbers[id(value)], 0] = shapes
+            continue
         _collect(value, shapes, str(name), numbers, described)
     bounds: dict[str, Dim] = {}
     for dim in described.values():
@@ -84,7 +96,9 @@ def varying_sizes(arguments: Arguments, dynamic_shapes: Any) -> Varying:
         place: bounds.get(dim, Dim(dim)) if isinstance(dim, str) else dim for place, dim in described.items()
     }
     for (leaf, d), dim in found.items():
-        _check_size(dim, arguments.leaves[leaf].shape[d], f"{arguments.names[leaf]} in dimension {d}")
+        name = arguments.names[leaf]
+        place = name if name in arguments.sized else f"{name} in dimension {d}"
+        _check_size(dim, arguments.leaves[leaf].shape[d], place)
     return found
 
 

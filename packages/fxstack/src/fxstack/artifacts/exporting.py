@@ -16,7 +16,13 @@ from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.signature import Signature
 from fx_interface.symbols import ShapeEnv
 from fxstack.artifacts.arguments import Arguments, bind, reading_numbers
-from fxstack.artifacts.dynamic_shapes import Varying, mark, varying_numbers, varying_sizes
+from fxstack.artifacts.dynamic_shapes import (
+    Varying,
+    mark,
+    sizes_among_numbers,
+    varying_numbers,
+    varying_sizes,
+)
 from fxstack.artifacts.errors import ExportError
 from fxstack.artifacts.relied_on import check_guards, check_varying
 from fxstack.compile import original
@@ -79,15 +85,22 @@ def export(
     ``training``: with its backward, for the parameters and arguments that require grad now; otherwise nothing is
     recorded for autograd. The model runs once, on copies of the arguments; buffers that it writes, and the state of
     random numbers, stay as they are. ``dynamic_shapes`` names the sizes that vary (``{"x": {0: "batch"}}``, with
-    ``fxstack.Dim`` for bounds) and with ``fxstack.Number()`` the arguments that are numbers and vary; all others are
-    fixed.
+    ``fxstack.Dim`` for bounds; ``{"n": "batch"}`` of an argument that is an int and a size) and with
+    ``fxstack.Number()`` the arguments that are numbers and vary; all others are fixed.
 
     ExportError (FXS5xx) if it is not one graph, which lists every graph break with its line and what to do, or if
     something in it cannot be stated as a contract. What the model raises passes unchanged.
     """
     plain = original(model)
     chosen = Options.make(options)
-    arguments = bind(plain, args, kwargs or {}, training=training, varying=varying_numbers(dynamic_shapes))
+    arguments = bind(
+        plain,
+        args,
+        kwargs or {},
+        training=training,
+        varying=varying_numbers(dynamic_shapes),
+        sizes=sizes_among_numbers(dynamic_shapes),
+    )
     varying = varying_sizes(arguments, dynamic_shapes)
     mark(arguments, varying)
     recording = _Recording(chosen)

@@ -76,11 +76,16 @@ def check_varying(arguments: Arguments, varying: Varying, env: ShapeEnv) -> None
         if found is None or guard is not None:
             raise ExportError(
                 "FXS506",
-                f"{chosen.name} (dimension {dim} of {arguments.names[number]}) is fixed to "
+                f"{chosen.name} ({_place(arguments, number, dim)}) is fixed to "
                 f"{arguments.leaves[number].shape[dim]} by the model",
                 where=None if guard is None else guard.where,
                 action="leave it out of dynamic_shapes, or change the line that needs its value",
             )
+
+
+def _place(arguments: Arguments, number: int, dim: int) -> str:
+    name = arguments.names[number]
+    return f"the argument {name}" if name in arguments.sized else f"dimension {dim} of {name}"
 
 
 def _fixing(env: ShapeEnv, atom: Symbol) -> ShapeGuard | None:
