@@ -171,6 +171,7 @@ def _default(made: Arguments, name: str, parameter: inspect.Parameter, by_positi
 
 
 def _parameter(made: Arguments, name: str, kind: str, value: Any) -> Any:
+    node: Any
     if name in made.varying and type(value) in (float, int):
         dtype = torch.float64 if type(value) is float else torch.int64
         node, copied = {"number": type(value).__name__}, _tensor(made, name, torch.tensor(value, dtype=dtype))
