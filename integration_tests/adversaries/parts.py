@@ -20,6 +20,9 @@ WATCHED = {"log": LOG}
 def leaf(tensor):
     return tensor.clone().requires_grad_()
 
+def view(tensor):
+    return tensor.view_as(tensor).requires_grad_()
+
 def joined(parts):
     return torch.stack([part * 2 for part in parts])
 
@@ -170,11 +173,14 @@ class Drawing:
         self.parts.append("p0")
 
     def _call(self, rows: int, columns: int) -> str:
+        random = self.random
+
         def given(name: str) -> str:
             made = f"torch.arange(1., {rows * columns + 1}).view({rows}, {columns}) / 4"
             if name == "x" and "h" in self.trained:
                 return f"leaf({made}) * 2"
-            return f"leaf({made})" if name in self.trained else made
+            kind = "view" if random.random() < 0.2 else "leaf"
+            return f"{kind}({made})" if name in self.trained else made
 
         return f"({given('x')}, {given('y')})"
 

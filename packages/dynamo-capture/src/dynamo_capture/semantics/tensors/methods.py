@@ -114,6 +114,8 @@ for _name in ("_is_view", "is_shared", "is_pinned"):
         """Of an existing tensor: what stands for it while it is traced knows nothing of its memory."""
         if name == "_is_view" and owner.root is not owner:
             return TRUE
+        if name == "_is_view" and owner.refuses_writes is not False:
+            raise GraphBreak(TENSOR_MEMORY, "whether the result of a custom function is a view")
         return None if args or kwargs else _answer(tx, owner, name)
 
     method(_name)(_of_memory)

@@ -46,7 +46,7 @@ from dynamo_capture.semantics.tensors.hooks import check_not_hooked
 from dynamo_capture.semantics.tensors.methods import METHODS
 from dynamo_capture.semantics.tensors.not_operations import check_function_is_operation, check_is_operation
 from dynamo_capture.semantics.tensors.replaced_data import count_writes
-from dynamo_capture.semantics.tensors.results import writes
+from dynamo_capture.semantics.tensors.results import views, writes
 from dynamo_capture.semantics.tensors.results.catching import check_packing
 from dynamo_capture.semantics.tensors.results.outcome import Outcome, new_tensors
 from dynamo_capture.semantics.tensors.results.outcomes import Outcomes, label_of
@@ -261,9 +261,8 @@ class Operations(Outcomes):
             return self.operation(call.op, call.target, function, *known)
         if outcome.warns:
             return tx.inliner.call_function(Const(function), call.args, kwargs)
-        is_users = is_allowed_in_graph(function)
-        if isinstance(function, OpaqueCall):
-            is_users = not function.is_pure
+        opaque = function if isinstance(function, OpaqueCall) else None
+        is_users = is_allowed_in_graph(function) if opaque is None else not opaque.is_pure
         if not outcome.has_tensor and outcome.is_pure:
             if is_users and outcome.result is not None:
                 raise GraphBreak(
@@ -325,6 +324,7 @@ class Operations(Outcomes):
         tx = self._tx
         writes.check_resized([tensors[index] for index in outcome.resized])
         writes.check_refused_views([tensors[index] for index in outcome.written], tensors)
+        views.check_followed(tx, outcome, tensors)
         self._note_leaves(outcome, tensors)
         if outcome.writes or outcome.updates:
             indices = (*outcome.written, *(index for index, _ in outcome.updates))
