@@ -15,6 +15,7 @@ int32_t aoti_torch_empty_strided(int64_t, const int64_t *, const int64_t *, int3
 int32_t aoti_torch_copy_(void *, void *, int32_t);
 int32_t aoti_torch_get_dim(void *, int64_t *);
 int32_t aoti_torch_get_sizes(void *, int64_t **);
+int32_t aoti_torch_get_strides(void *, int64_t **);
 int32_t aoti_torch_get_numel(void *, int64_t *);
 int32_t aoti_torch_get_data_ptr(void *, void **);
 int32_t aoti_torch_delete_tensor_object(void *);
@@ -45,8 +46,8 @@ struct Counted {
     ~Counted() { aoti_torch_delete_tensor_object(handle); }
 };
 
-// Print the elements of a float tensor in the order of its dimensions, one a line, and delete it.
-inline void print(void *tensor) {
+// Print the elements of a float tensor in the order of its dimensions, one a line, and delete it if it is the program's.
+inline void print(void *tensor, bool owned = true) {
     int64_t rank = 0, count = 0, *sizes = nullptr;
     void *copy = nullptr, *values = nullptr;
     aoti_torch_get_dim(tensor, &rank);
@@ -58,5 +59,5 @@ inline void print(void *tensor) {
     aoti_torch_get_data_ptr(copy, &values);
     for (int64_t i = 0; i < count; i++) std::printf("%.9g\n", static_cast<float *>(values)[i]);
     aoti_torch_delete_tensor_object(copy);
-    aoti_torch_delete_tensor_object(tensor);
+    if (owned) aoti_torch_delete_tensor_object(tensor);
 }

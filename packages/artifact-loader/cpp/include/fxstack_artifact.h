@@ -17,6 +17,7 @@ extern "C" {
 
 typedef struct FxaArtifact FxaArtifact;
 typedef struct FxaEntryPoint FxaEntryPoint;
+typedef struct FxaPass FxaPass;
 
 /* The artifact at `path`: all of it is checked, then its weights are mapped and its native objects loaded. NULL if it is refused. */
 FxaArtifact *fxa_load(const char *path, char *error, size_t room);
@@ -55,6 +56,26 @@ const char *fxa_result_name(const FxaEntryPoint *entry, int64_t position);
 /* Check `inputs` (borrowed) against the contract and run. 0, and `results` are handles that the caller deletes
  * (aoti_torch_delete_tensor_object); else nothing was computed or written to `results`, and `error` says why. Any thread may call. */
 int fxa_call(const FxaEntryPoint *entry, void *const *inputs, void **results, char *error, size_t room);
+
+/* ---- training: entry points that were made with training=True. No autograd of torch's takes part. ---- */
+
+/* The tensors of the model that the artifact computes with (borrowed, by the model's names): what an optimizer writes to. */
+int64_t fxa_weight_count(const FxaArtifact *artifact);
+const char *fxa_weight_name(const FxaArtifact *artifact, int64_t position);
+void *fxa_weight(const FxaArtifact *artifact, const char *name);
+
+/* The inputs and weights that get gradients, by name: none of an entry point for inference. */
+int64_t fxa_gradient_count(const FxaEntryPoint *entry);
+const char *fxa_gradient_name(const FxaEntryPoint *entry, int64_t position);
+
+/* As fxa_call, and `pass` holds what the backward needs, until fxa_drop_pass, which must come before fxa_unload. */
+int fxa_forward(const FxaEntryPoint *entry, void *const *inputs, void **results, FxaPass **pass, char *error, size_t room);
+
+/* The gradients (owned handles, or NULL where there is none) by those of the results (borrowed; NULL: that result has none). May be
+ * called again while what was saved is as it was: what torch wrote to since is refused; what is written to by address is not seen. */
+int fxa_backward(const FxaPass *pass, void *const *gradients, void **made, char *error, size_t room);
+
+void fxa_drop_pass(FxaPass *pass);
 
 #ifdef __cplusplus
 }

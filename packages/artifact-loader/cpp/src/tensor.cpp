@@ -53,6 +53,33 @@ Sizes contiguous(const Sizes &sizes) {
     return strides;
 }
 
+std::string shown(const Sizes &sizes) {
+    std::string made;
+    for (int64_t size : sizes) made += (made.empty() ? "" : ", ") + std::to_string(size);
+    return "[" + made + "]";
+}
+
+Layout::Layout(Handle tensor) {
+    int32_t layout = 0;
+    if (!tensor || torch_functions.get_layout(tensor, &layout) || layout != torch_functions.layout_strided()) {
+        throw Refused("FXA201", "a tensor is not strided, or none");
+    }
+    int64_t rank = 0, *found_sizes = nullptr, *found_strides = nullptr;
+    check_torch(torch_functions.get_dim(tensor, &rank) | torch_functions.get_dtype(tensor, &dtype) |
+                torch_functions.get_device_type(tensor, &device) | torch_functions.get_sizes(tensor, &found_sizes));
+    check_torch(torch_functions.get_strides(tensor, &found_strides));
+    sizes.assign(found_sizes, found_sizes + rank);
+    strides.assign(found_strides, found_strides + rank);
+}
+
+bool Layout::fits(const Dtype &wanted, const Sizes &wanted_sizes) const {
+    return dtype == wanted.number && sizes == wanted_sizes && device == CPU;
+}
+
+std::string Layout::text() const {
+    return std::string("torch.") + fxa_dtype_name(dtype) + " of " + shown(sizes) + " on " + (device == CPU ? "cpu" : "another device");
+}
+
 int64_t extent_of(const Sizes &sizes, const Sizes &strides) {
     if (sizes.size() != strides.size() || sizes.size() > MOST_DIMENSIONS) return -1;
     __int128 extent = 1;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -47,6 +48,18 @@ const Dtype *stored_dtype(const std::string &name);
 
 Sizes integers(const Json &list);
 Sizes contiguous(const Sizes &sizes);
+
+std::string shown(const Sizes &sizes);
+
+// What a tensor is, read of it. FXA201 for one that is not strided, or none.
+struct Layout {
+    Sizes sizes, strides;
+    int32_t dtype = -1, device = -1;
+
+    explicit Layout(Handle tensor);
+    bool fits(const Dtype &wanted, const Sizes &wanted_sizes) const;
+    std::string text() const;  // "torch.float32 of [2, 3] on cpu"
+};
 
 // How many elements lie between a tensor's first and its last one; -1 where that is none.
 int64_t extent_of(const Sizes &sizes, const Sizes &strides);

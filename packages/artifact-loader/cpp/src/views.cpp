@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <sstream>
 
+#include "dispatcher.hpp"
+
 namespace fxa {
 namespace {
 
@@ -64,29 +66,8 @@ constexpr Operator PARAMETERS[] = {
     {"aten::view_as_real", ""},
 };
 
-// ---- torch's dispatcher: torch/csrc/stable/c/shim.h ----
-
 using Word = uint64_t;  // a StableIValue
 using List = void *;
-
-struct Dispatcher {
-    int32_t (*call)(const char *, const char *, Word *, uint64_t) = nullptr;
-    int32_t (*new_list)(size_t, List *) = nullptr;
-    int32_t (*push)(List, Word) = nullptr;
-    int32_t (*size)(List, size_t *) = nullptr;
-    int32_t (*item)(List, size_t, Word *) = nullptr;
-    int32_t (*delete_list)(List) = nullptr;
-    uint64_t version = 0;
-};
-
-Dispatcher dispatcher;
-
-template <typename Function>
-void find(Function &function, const char *name) {
-    void *found = fxa_torch_function(name);
-    if (!found) throw Refused("FXA107", std::string("torch is of a version without ") + name);
-    function = reinterpret_cast<Function>(found);
-}
 
 Word list_of(const std::vector<Expression> &numbers, const Sizes &symbols) {
     List made = nullptr;
@@ -161,18 +142,6 @@ Argument argument_of(char kind, const Json &described, size_t symbols) {
 }
 
 }  // namespace
-
-void find_dispatcher() {
-    uint64_t (*version)() = nullptr;
-    find(version, "aoti_torch_abi_version");
-    find(dispatcher.call, "torch_call_dispatcher");
-    find(dispatcher.new_list, "torch_new_list_reserve_size");
-    find(dispatcher.push, "torch_list_push_back");
-    find(dispatcher.size, "torch_list_size");
-    find(dispatcher.item, "torch_list_get_item");
-    find(dispatcher.delete_list, "torch_delete_list");
-    dispatcher.version = version();
-}
 
 // ---- expressions ----
 

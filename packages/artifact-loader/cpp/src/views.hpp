@@ -39,7 +39,4 @@ class ViewStep {
     bool no_grad_ = false;
 };
 
-// The dispatcher and the lists of torch's C interface. Refused FXA107 where this torch has none.
-void find_dispatcher();
-
 }  // namespace fxa

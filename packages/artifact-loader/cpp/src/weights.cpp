@@ -10,15 +10,8 @@ namespace fxa {
 namespace {
 
 constexpr const char *PASS = "pass it: fxa_load_with takes tensors by their names, or a safetensors file";
-constexpr int32_t CPU = 0;
 
 Refused unreadable(const std::string &what) { return Refused("FXA108", "the artifact's program cannot be read: " + what); }
-
-std::string shown(const Sizes &sizes) {
-    std::string made;
-    for (int64_t size : sizes) made += (made.empty() ? "" : ", ") + std::to_string(size);
-    return "[" + made + "]";
-}
 
 // What the program says of a constant.
 struct Constant {
@@ -74,20 +67,6 @@ bool has_elements(const Stored &stored, const Dtype &dtype, int64_t count) {
 
 // ---- tensors that are passed ----
 
-struct Given {
-    Sizes sizes, strides;
-    int32_t dtype = -1, device = -1;
-
-    explicit Given(Handle tensor) {
-        int64_t rank = 0, *found_sizes = nullptr, *found_strides = nullptr;
-        check_torch(torch_functions.get_dim(tensor, &rank) | torch_functions.get_dtype(tensor, &dtype) |
-                    torch_functions.get_device_type(tensor, &device) | torch_functions.get_sizes(tensor, &found_sizes));
-        check_torch(torch_functions.get_strides(tensor, &found_strides));
-        sizes.assign(found_sizes, found_sizes + rank);
-        strides.assign(found_strides, found_strides + rank);
-    }
-};
-
 // Whether elements that the program sees as one are equal to the bit. `full` is contiguous.
 bool repeats(const char *full, const Constant &wanted) {
     int64_t count = extent_of(wanted.sizes, contiguous(wanted.sizes));
@@ -125,16 +104,8 @@ Tensor rearranged(const Constant &wanted, Handle given) {
 
 // A tensor of the caller's; a copy of it only where it lies otherwise in memory than the program takes it.
 Tensor bound_tensor(const Constant &wanted, Handle tensor) {
-    int32_t layout = 0;
-    if (!tensor || torch_functions.get_layout(tensor, &layout) || layout != torch_functions.layout_strided()) {
-        throw Refused("FXA201", "the weight " + wanted.name + " is no strided tensor, " + wanted.wanted());
-    }
-    Given given(tensor);
-    if (given.dtype != wanted.dtype->number || given.sizes != wanted.sizes || given.device != CPU) {
-        std::string dtype = fxa_dtype_name(given.dtype), place = given.device == CPU ? "cpu" : "another device";
-        throw Refused("FXA201", "the weight " + wanted.name + " is torch." + dtype + " of " + shown(given.sizes) + " on " + place + ", " +
-                                    wanted.wanted());
-    }
+    Layout given(tensor);
+    if (!given.fits(*wanted.dtype, wanted.sizes)) throw Refused("FXA201", "the weight " + wanted.name + " is " + given.text() + ", " + wanted.wanted());
     if (given.strides != wanted.strides || torch_functions.is_conj(tensor) || torch_functions.is_neg(tensor)) return rearranged(wanted, tensor);
     Handle made = nullptr;
     check_torch(torch_functions.new_tensor_handle(tensor, &made));
