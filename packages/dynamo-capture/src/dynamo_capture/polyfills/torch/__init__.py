@@ -4,6 +4,7 @@ from dynamo_capture.polyfills import substitute_for
 from dynamo_capture.polyfills.torch import (
     collectives,
     counting,
+    encoders,
     forms,
     graphs,
     higher_order,
@@ -17,6 +18,7 @@ from dynamo_capture.polyfills.torch import (
 __all__ = [
     "collectives",
     "counting",
+    "encoders",
     "forms",
     "graphs",
     "higher_order",

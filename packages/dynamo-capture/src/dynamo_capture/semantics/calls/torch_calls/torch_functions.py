@@ -15,6 +15,7 @@ from dynamo_capture.foundation.break_kinds import (
 )
 from dynamo_capture.foundation.errors import GraphBreak, NotConstant, UserRaise
 from dynamo_capture.frames.frame import Frame
+from dynamo_capture.polyfills.torch import encoders
 from dynamo_capture.semantics.declared import handles_loaded
 from dynamo_capture.semantics.registry import handles, pure
 from dynamo_capture.semantics.tensors import gradients
@@ -76,7 +77,9 @@ def _constantly(value: Const) -> Any:
 
 
 def _whether_compiling(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    return boolean(not _runs_hooks_always(tx, tx.frames[-1]) and tx.asking.answer(tx.frames))
+    frame, caller = tx.frames[-1], tx.frames[-2].code if len(tx.frames) > 1 else None
+    told_no = _runs_hooks_always(tx, frame) or encoders.is_told_no(frame.code, caller)
+    return boolean(not told_no and tx.asking.answer(tx.frames))
 
 
 def _runs_hooks_always(tx: Context, frame: Frame) -> bool:
