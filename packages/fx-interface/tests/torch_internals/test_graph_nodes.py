@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch.fx import Graph, GraphModule, Node
 
+from fx_interface.torch_internals import graph_nodes
 from fx_interface.torch_internals.graph_nodes import call_node
 
 ADD = torch.ops.aten.add.Tensor
@@ -64,3 +65,42 @@ def test_it_is_found_and_replaced_as_any_node(target: Any) -> None:
     first.replace_all_uses_with(second)
     assert not first.users
     assert all(first not in node.all_input_nodes for node in quick.nodes)
+
+
+NAMES = [
+    *("add", "add", "add_1", "add", "add_7", "add_7", "add", "max", "max", "for", "a.b", "", "3d"),
+    *("x_", "x_", "_1", "_1", "_", "_", "torch", "Bmm", "é", "add_01", "add_x2", "add_x2", None, None),
+]
+
+
+def test_names_are_those_that_torch_gives() -> None:
+    quick, slow = Graph(), Graph()
+    for name in NAMES:
+        call_node(quick, "call_function", ADD, (), {}, name)
+        slow.create_node("call_function", ADD, (), {}, name)
+    assert [node.name for node in quick.nodes] == [node.name for node in slow.nodes]
+    assert quick._graph_namespace._base_count == slow._graph_namespace._base_count
+
+
+def test_who_waits_for_new_nodes_is_told() -> None:
+    module = GraphModule(torch.nn.Module(), Graph())
+    told: list[str] = []
+    module._register_create_node_hook(lambda node: told.append(node.name))
+    call_node(module.graph, "call_function", ADD, (), {}, "add")
+    assert told == ["add"]
+
+
+def test_nodes_are_made_where_torch_inserts_them() -> None:
+    graph = Graph()
+    first = graph.placeholder("x")
+    last = graph.output(first)
+    with graph.inserting_before(last):
+        made = call_node(graph, "call_function", ADD, (first, first), {})
+    assert list(graph.nodes) == [first, made, last]
+    assert first < made < last
+    graph.erase_node(made)
+    assert len(graph.nodes) == 2
+
+
+def test_this_torch_is_known() -> None:
+    assert graph_nodes._KNOWN, "Graph.create_node has changed: see graph_nodes.py"

@@ -184,11 +184,11 @@ Output: TypeAlias = BufferRef | FloatRef | IntLike | None
 def defined_by(step: Step) -> tuple[Buffer, ...]:
     """The buffers that ``step`` brings into being."""
     match step:
-        case Allocate() | Reuse() | View():
-            return (step.buffer,)
+        case Free() | RunKernel():  # most are, and every pass asks
+            return ()
         case CallExtern():
             return tuple([buffer for buffer in step.results if buffer is not None])
-    return ()
+    return (step.buffer,)
 
 
 @dataclass(frozen=True, slots=True)

@@ -200,8 +200,8 @@ class Lowered:
 def operands_of(formula: Formula) -> tuple[Operand, ...]:
     """The tensors that a formula reads."""
     match formula:
-        case Pointwise(args=args):
-            return tuple(arg for arg in args if isinstance(arg, Operand))
+        case Pointwise():  # most are, and every pass asks
+            return tuple([arg for arg in formula.args if isinstance(arg, Operand)])
         case Fill() | Iota():
             return ()
         case Pad(operand=operand) | Reduction(operand=operand):

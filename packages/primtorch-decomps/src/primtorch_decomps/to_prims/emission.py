@@ -66,24 +66,36 @@ class Emitter:
         return call.key is None and not isinstance(call.spec, PrimTensor) and call.target != "get_attr"
 
     def _live(self, outputs: Any) -> set[Call]:
+        """What the outputs and calls with effects are computed from. Calls come after those that they read."""
         live: set[Call] = set()
-        pending: list[Any] = [outputs, *filter(self._has_effect, self.trace.calls)]
-        while pending:
-            value = pending.pop()
-            kind = type(value)
-            if kind is PrimTensor or kind is Call:
-                call = value.call if kind is PrimTensor else value
-                if call not in live:
-                    live.add(call)
-                    pending.extend(call.args)
-                    pending.extend(call.kwargs.values())
-            elif kind is tuple or kind is list:
-                pending.extend(value)
-            elif kind is Expr:
-                pending.extend(self.definitions[s] for s in value.symbols if s in self.definitions)
-            elif kind is dict:
-                pending.extend(value.values())
+        self._mark(outputs, live)
+        for call in reversed(self.trace.calls):
+            if call in live or self._has_effect(call):
+                live.add(call)
+                self._mark(call.args, live)
+                if call.kwargs:
+                    self._mark(call.kwargs, live)
         return live
+
+    def _mark(self, value: Any, live: set[Call]) -> None:
+        """Add the calls that an argument is made of."""
+        kind = type(value)
+        if kind is tuple or kind is list:
+            for item in value:
+                made = type(item)
+                if made is PrimTensor:
+                    live.add(item.call)
+                elif made is not int:
+                    self._mark(item, live)
+        elif kind is PrimTensor:
+            live.add(value.call)
+        elif kind is Call:
+            live.add(value)
+        elif kind is Expr:
+            live.update([self.definitions[s] for s in value.symbols if s in self.definitions])
+        elif kind is dict:
+            for item in value.values():
+                self._mark(item, live)
 
     def _placeholder(self, node: Node, call: Call) -> None:
         made = self.graph.create_node("placeholder", node.target, name=node.name)

@@ -13,12 +13,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from itertools import pairwise
+from operator import eq
 
 from fx_interface.python_runtime.quick_dataclasses import dataclass
 
-_PLACE = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|\[(?<=[hnpot)]\[)(\d+)\]|_(?<=tensors_|numbers_)(\d+)\b')
+_PLACE = re.compile(r'("[^"\\]*(?:\\.[^"\\]*)*")|\[(?<=[hnpot)]\[)(\d+)\]|_(?<=tensors_|numbers_)(\d+)\b')
 """A string, a place of an array (``f.h``, ``in``, ``((H*)in)``, ``ip``, ``p``, ``o``, ``out``: others end in other
 letters), or the number of a local array of one step (``tensors_3``, ``numbers_3``)."""
 WORTH = 2000
@@ -31,10 +32,10 @@ TableOf = Callable[[Sequence[int]], str]
 
 @dataclass(frozen=True, slots=True)
 class _Statement:
-    """The text of one step: ``parts`` around its places."""
+    """The text of one step: ``kind`` is all of it but its places."""
 
     text: str
-    parts: tuple[str, ...]
+    kind: Hashable
     places: tuple[int, ...]
 
 
@@ -56,8 +57,8 @@ class _Run:
 def rolled(steps: Sequence[str], table: TableOf) -> list[str]:
     """The text of ``steps``, with loops for what repeats. ``table`` gives the name of a constant array of integers."""
     statements = [_statement(step) for step in steps]
-    number: dict[tuple[str, ...], int] = {}
-    kinds = [number.setdefault(statement.parts, len(number)) for statement in statements]
+    number: dict[Hashable, int] = {}
+    kinds = [number.setdefault(statement.kind, len(number)) for statement in statements]
     texts: list[str] = []
     pending = [(0, len(steps))]
     while pending:
@@ -76,19 +77,12 @@ def rolled(steps: Sequence[str], table: TableOf) -> list[str]:
 
 def _statement(text: str) -> _Statement:
     """The parts of a text. Local names count from the first one: they mean nothing outside of the statement."""
-    parts: list[str] = []
-    places: list[int] = []
-    done, first = 0, None
-    for found in _PLACE.finditer(text):
-        if found[1] is not None:
-            parts.append(text[done : found.start(1)])
-            places.append(int(found[1]))
-            done = found.end(1)
-        elif found[2] is not None:
-            first = int(found[2]) if first is None else first
-            parts.append(f"{text[done : found.start(2)]}#{int(found[2]) - first}")
-            done = found.end(2)
-    return _Statement(text, (*parts, text[done:]), tuple(places))
+    parts = _PLACE.split(text)  # text, a string or a place or a local's number, text, ...
+    places = tuple([int(place) for place in parts[2::4] if place is not None])
+    local = [None if number is None else int(number) for number in parts[3::4]]
+    first = next((number for number in local if number is not None), 0)
+    counted = tuple([None if number is None else number - first for number in local])
+    return _Statement(text, (tuple(parts[0::4]), tuple(parts[1::4]), counted), places)
 
 
 def _longest(kinds: Sequence[int], statements: Sequence[_Statement], start: int, end: int) -> _Run | None:
@@ -113,16 +107,17 @@ def _runs(
 ) -> list[_Run]:
     """All runs with rounds of ``length`` statements, each as long as it can be."""
     found: list[_Run] = []
-    first: int | None = None
-    for position in range(start, end - length + 1):
-        if position < end - length and kinds[position] == kinds[position + length]:
-            first = position if first is None else first
-        elif first is not None:
-            rounds = (position - first) // length + 1
-            if rounds > 1:
-                kept = sum(len(statements[i].text) for i in range(first, first + length))
-                found.append(_Run(first, length, rounds, kept * (rounds - 1)))
-            first = None
+    again = bytes(map(eq, kinds[start : end - length], kinds[start + length : end]))
+    first = again.find(True)
+    while first >= 0:
+        last = again.find(False, first)
+        last = len(again) if last < 0 else last
+        rounds = (last - first) // length + 1
+        if rounds > 1:
+            begun = start + first
+            kept = sum([len(statements[i].text) for i in range(begun, begun + length)])
+            found.append(_Run(begun, length, rounds, kept * (rounds - 1)))
+        first = again.find(True, last)
     return found
 
 
@@ -151,7 +146,7 @@ def _with_places(statement: _Statement, places: Sequence[str]) -> str:
     done = 0
     given = iter(places)
     for found in _PLACE.finditer(statement.text):
-        if found[1] is not None:
-            texts += (statement.text[done : found.start(1)], next(given))
-            done = found.end(1)
+        if found[2] is not None:
+            texts += (statement.text[done : found.start(2)], next(given))
+            done = found.end(2)
     return "".join((*texts, statement.text[done:]))

@@ -42,6 +42,7 @@ _LARGE = 1 << 16
 
 
 _ARITHMETIC = (Pointwise, Fill, Iota)
+_ONE_AT_EACH_POINT = (Pointwise, Fill)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +76,7 @@ def tree_costs(lowered: Lowered, edges: list[list[tuple[int, Edge]]], stored: se
     loads_of = {size: TreeCost(0, 1, size) for size in {value.dtype.itemsize for value in lowered.values}}
     for value, reads in zip(lowered.values, edges, strict=True):
         work, loads, size, plain = _own_cost(value.formula), 0, 0, isinstance(value.formula, _ARITHMETIC)
-        one = isinstance(value.formula, Pointwise | Fill)
+        one = isinstance(value.formula, _ONE_AT_EACH_POINT)
         for source, edge in reads:
             below, read = costs[source], lowered.values[source]
             if source in stored or read.formula is None or _is_reduction(lowered, source):

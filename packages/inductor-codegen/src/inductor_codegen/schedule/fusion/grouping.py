@@ -208,7 +208,7 @@ class _Grouper:
         self, value: Value, uses: _Uses, positions: dict[int, tuple[set[Position], bool]]
     ) -> None:
         cheap = self.costs[value.number].cheap
-        trivial = isinstance(value.formula, Fill | Iota)
+        trivial = isinstance(value.formula, (Fill, Iota))
         few = set() if uses.forced else self._read_at_few_points(value, positions)
         if trivial or (not uses.forced and (cheap or len(positions) <= 1 + len(few))):
             outside = [

@@ -39,6 +39,7 @@ class Siblings:
         self._units: dict[int, list[int]] = {}
         self._loaded: dict[int, list[int]] = {}
         self._later: dict[int, bool] = {}
+        self._of: dict[int, list[int]] = {}
 
     def add(self, reduction: Value, unit: int) -> None:
         """The group ``unit`` holds the reduction."""
@@ -106,26 +107,36 @@ class Siblings:
                 self._follow(each, found)
 
     def _loads(self, reduction: Value) -> list[int]:
+        found = self._of.get(reduction.number)
+        if found is None:
+            found = self._of[reduction.number] = self._loads_anew(reduction)
+        return found
+
+    def _loads_anew(self, reduction: Value) -> list[int]:
         formula = reduction.formula
         if not isinstance(formula, Reduction):
             return []
-        whole = formula.operand.sizes
+        whole, values = product(formula.operand.sizes), self._lowered.values
         loaded = self._behind(formula.operand.source)
-        return [number for number in loaded if product(self._lowered.values[number].sizes) == product(whole)]
+        return [number for number in loaded if product(values[number].sizes) == whole]
 
 
 def loaded_by(number: int, lowered: Lowered) -> list[int]:
     """The tensors in memory that a value is computed from point by point, nearest first."""
-    found: dict[int, None] = {}
-    pending, seen = [(number, _DEPTH)], {number}
-    while pending:
-        current, depth = pending.pop(0)
-        value = lowered.values[current]
-        if not isinstance(value.formula, Pointwise) or depth == 0:
-            found[current] = None
-            continue
-        for operand in operands_of(value.formula):
-            if operand.source not in seen:
-                seen.add(operand.source)
-                pending.append((operand.source, depth - 1))
-    return list(found)
+    found: list[int] = []
+    nearest, seen, values = [number], {number}, lowered.values
+    for depth in range(_DEPTH, -1, -1):
+        behind: list[int] = []
+        for current in nearest:
+            formula = values[current].formula
+            if depth == 0 or type(formula) is not Pointwise:
+                found.append(current)
+                continue
+            for operand in operands_of(formula):
+                if operand.source not in seen:
+                    seen.add(operand.source)
+                    behind.append(operand.source)
+        if not behind:
+            break
+        nearest = behind
+    return found
