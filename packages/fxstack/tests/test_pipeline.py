@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 import warnings
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,8 @@ import torch
 
 import fxstack
 from fx_interface.errors import StackError
+from fx_interface.events import listening
+from inductor_codegen import compile as stages
 
 
 def _function(x: torch.Tensor) -> torch.Tensor:
@@ -180,3 +183,90 @@ def test_anomaly_detection_tells_nothing_of_what_tracing_tried(backend: str, cac
     assert still == (True, False)
     assert not told
     assert x.grad is not None
+
+
+class _Builds:
+    """The graphs that are built: in which thread, and whether the next one was planned meanwhile."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, fail: tuple[str, ...] = ()) -> None:
+        self.fail = fail
+        self.threads: list[threading.Thread] = []
+        self.beside: list[bool] = []
+        self.plans = 0
+        self.second = threading.Event()
+        self._plan, self._build = stages.plan, stages.build_graph
+        monkeypatch.setattr(stages, "processors", lambda: 2)
+        monkeypatch.setattr(stages, "plan", self.plan)
+        monkeypatch.setattr(stages, "build_graph", self.build)
+
+    def plan(self, *args: Any, **options: Any) -> Any:
+        self.plans += 1
+        if self.plans == 2:
+            self.second.set()
+            if "plan" in self.fail:
+                raise KeyboardInterrupt if "interrupt" in self.fail else ValueError("the backward's plan")
+        return self._plan(*args, **options)
+
+    def build(self, *args: Any, **options: Any) -> Any:
+        self.threads.append(threading.current_thread())
+        if len(self.threads) == 1:
+            self.beside.append(self.second.wait(20 if threading.current_thread() is not MAIN else 0))
+            if "build" in self.fail:
+                raise ValueError("the forward's build")
+        return self._build(*args, **options)
+
+
+MAIN = threading.main_thread()
+
+
+def _trained(x: torch.Tensor) -> list[torch.Tensor]:
+    given = x.detach().requires_grad_()
+    result = fxstack.compile(_function)(given)
+    result.sum().backward()  # type: ignore[no-untyped-call]
+    assert given.grad is not None
+    return [result.detach(), given.grad]
+
+
+def _trained_anew(monkeypatch: pytest.MonkeyPatch, folder: Path) -> list[torch.Tensor]:
+    fxstack.reset()
+    monkeypatch.setenv("FXSTACK_CACHE_DIR", str(folder))
+    return _trained(torch.linspace(-1, 1, 32).view(4, 8))
+
+
+def test_a_backward_is_planned_while_its_forward_is_compiled(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    expected = _trained_anew(monkeypatch, tmp_path / "first")
+    builds = _Builds(monkeypatch)
+    found = _trained_anew(monkeypatch, tmp_path / "second")
+    for mine, theirs in zip(found, expected, strict=True):
+        assert torch.equal(mine, theirs)
+    assert builds.beside == [True]
+    assert builds.threads[0] is not MAIN
+    assert not builds.threads[0].is_alive()
+    assert builds.threads[1] is MAIN
+
+
+def test_events_come_one_after_the_other(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    builds = _Builds(monkeypatch)
+    kinds: list[str] = []
+    with listening(lambda event: kinds.append(event.kind)):
+        _trained_anew(monkeypatch, tmp_path)
+    assert builds.threads == [MAIN, MAIN]
+    assert builds.beside == [False]
+    assert [kind for kind in kinds if kind in ("schedule", "compile")] == ["schedule", "compile"] * 2
+
+
+@pytest.mark.parametrize(
+    "fail", [("build",), ("plan",), ("plan", "build"), ("plan", "interrupt")], ids="-".join
+)
+def test_what_fails_first_is_what_fails(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, fail: tuple[str, ...]
+) -> None:
+    builds = _Builds(monkeypatch, fail)
+    interrupted = "interrupt" in fail
+    with pytest.raises(KeyboardInterrupt if interrupted else StackError) as caught:
+        _trained_anew(monkeypatch, tmp_path)
+    if not interrupted:
+        assert ("the forward's build" if "build" in fail else "the backward's plan") in str(caught.value)
+    assert not builds.threads[0].is_alive()

@@ -146,12 +146,21 @@ def _compile(
         options.compiler
     )  # before the work that would be for nothing without one
     traced = primitive_graphs(graph_module, example_inputs, options)
-    forward = _compile_primitive(traced.forward, options, store, traced.layouts)
+    chosen = inductor_codegen.CodegenOptions(compiler=options.compiler, debug=bool(options.debug_kernels))
     if traced.backward is None:
+        forward = inductor_codegen.compile_graph(traced.forward, chosen, store=store, layouts=traced.layouts)
         return _Compiled(traced.plan, forward, None)
-    assert traced.backward_layouts is not None
-    backward = _compile_primitive(traced.backward, options, store, traced.backward_layouts)
-    return _Compiled(traced.plan, forward, backward)
+    begun = inductor_codegen.begin_graph(traced.forward, chosen, store=store, layouts=traced.layouts)
+    try:
+        backward = inductor_codegen.compile_graph(
+            traced.backward, chosen, store=store, layouts=traced.backward_layouts
+        )
+    except Exception:
+        begun.result()  # if that fails, too, it is what fails
+        raise
+    finally:
+        begun.wait()
+    return _Compiled(traced.plan, begun.result(), backward)
 
 
 def primitive_graphs(
@@ -206,11 +215,3 @@ def _primitive(graph_module: GraphModule, options: Options) -> GraphModule:
     if options.verify:
         fx_interface.verify(primitive)
     return primitive
-
-
-def _compile_primitive(
-    primitive: GraphModule, options: Options, store: ArtifactStore, layouts: Layouts
-) -> CompiledGraph:
-    debug = bool(options.debug_kernels)
-    chosen = inductor_codegen.CodegenOptions(compiler=options.compiler, debug=debug)
-    return inductor_codegen.compile_graph(primitive, chosen, store=store, layouts=layouts)

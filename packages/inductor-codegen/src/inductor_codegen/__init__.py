@@ -10,7 +10,7 @@ from fx_interface.python_runtime.runtimes import runs_compiled_code
 from inductor_codegen.__about__ import __version__
 
 if TYPE_CHECKING:
-    from inductor_codegen.compile import compile_graph
+    from inductor_codegen.compile import begin_graph, compile_graph
     from inductor_codegen.lower.channels_last import choose_layouts
     from inductor_codegen.native.stored import load_graph
     from inductor_codegen.options import CodegenOptions
@@ -19,7 +19,7 @@ else:
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
-            "inductor_codegen.compile": ("compile_graph",),
+            "inductor_codegen.compile": ("begin_graph", "compile_graph"),
             "inductor_codegen.lower.channels_last": ("choose_layouts",),
             "inductor_codegen.native.stored": ("load_graph",),
             "inductor_codegen.options": ("CodegenOptions",),
@@ -30,6 +30,7 @@ else:
 __all__ = [
     "CodegenOptions",
     "__version__",
+    "begin_graph",
     "choose_layouts",
     "compile_graph",
     "load_graph",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from torch.fx import GraphModule
 
+from fx_interface.events import is_heard
 from inductor_codegen.cache import ArtifactStore, temporary_store
 from inductor_codegen.codegen.wrapper import write_entry
 from inductor_codegen.errors import unsupported
@@ -13,6 +14,7 @@ from inductor_codegen.native.cpu import build_graph
 from inductor_codegen.options import CodegenOptions
 from inductor_codegen.pipeline import device_of, kernel_sources, plan
 from inductor_codegen.runtime import CompiledGraph
+from inductor_codegen.toolchain.beside import Beside, Done, Pending, processors
 
 
 def compile_graph(
@@ -36,6 +38,23 @@ def compile_graph(
         return _build(program, store or ArtifactStore(options.cache_dir), options)
     with temporary_store() as passing:
         return _build(program, passing, options)
+
+
+def begin_graph(
+    graph_module: GraphModule,
+    options: CodegenOptions,
+    *,
+    store: ArtifactStore,
+    layouts: Layouts | None = None,
+) -> Pending[CompiledGraph]:
+    """``compile_graph`` of which only Python's part is over: the C++ compiler may be at work until the result is asked
+    for, beside what the caller does meanwhile. Where that is heard (events come in their order), or there is one
+    processor, all is over."""
+    program = plan(graph_module, layouts, debug=options.debug)
+    if is_heard() or options.debug or processors() == 1 or device_of(program).type != "cpu":
+        return Done(_build(program, store, options))
+    entry, kernels = write_entry(program), kernel_sources(program)
+    return Beside(lambda: build_graph(entry, kernels, store, options.compiler))
 
 
 def _build(program: Program, store: ArtifactStore, options: CodegenOptions) -> CompiledGraph:
