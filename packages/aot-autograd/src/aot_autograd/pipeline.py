@@ -214,7 +214,7 @@ def _must_be_apart(
     if not written:
         return Apart()
     tensors = [i for i, example in enumerate(example_inputs) if isinstance(example, torch.Tensor)]
-    everything = Apart(written, tuple(i for i in tensors if i not in set(written)))
+    everything = Apart(written, tuple([i for i in tensors if i not in written]))
     found = OverlapCheck(everything, fixed_sizes=False).first(example_inputs)
     if found is not None:
         one, other = found

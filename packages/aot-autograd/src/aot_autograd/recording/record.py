@@ -6,6 +6,7 @@ found in a table instead of being recorded again (common sub-expression eliminat
 
 from __future__ import annotations
 
+import functools
 import operator
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
@@ -261,6 +262,7 @@ class Recorder:
         return known
 
 
+@functools.cache
 def is_random(op: OpOverload) -> bool:
     """Whether ``op`` draws random numbers: such calls are never merged, dropped or reordered.
 

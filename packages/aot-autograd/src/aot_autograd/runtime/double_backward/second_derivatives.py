@@ -93,7 +93,8 @@ class Repetition:
         ]
         self.saved = [index for index, _ in saved]
         self.slots = [slot for _, slot in saved]
-        rest = [index for index in range(plan.inputs) if index not in set(self.saved)]
+        kept = set(self.saved)
+        rest = [index for index in range(plan.inputs) if index not in kept]
         held = {
             *plan.owned,
             *backward_plan.cut,

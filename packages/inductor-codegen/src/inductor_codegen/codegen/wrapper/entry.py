@@ -6,6 +6,7 @@ the program computes on the CPU besides is called and allocated as on a CPU.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import assert_never
 
 import torch
@@ -149,15 +150,15 @@ def _step(step: Step, memory: MemoryWriter, calls: CallWriter, kernels: KernelCa
 def _outputs(outputs: tuple[Output, ...], text: Text, memory: MemoryWriter) -> None:
     numbers = 0
     tensors = 0
-    remaining = [item.name for item in outputs if isinstance(item, BufferRef)]
+    remaining = Counter([item.name for item in outputs if isinstance(item, BufferRef)])
     for name in remaining:
         memory.handle(name)  # a view's before its owner's handle is given away
     text.end_step()
     for item in outputs:
         match item:
             case BufferRef(name):
-                remaining.remove(name)
-                memory.give_out(name, f"out[{tensors}]", last=name not in remaining)
+                remaining[name] -= 1
+                memory.give_out(name, f"out[{tensors}]", last=not remaining[name])
                 tensors += 1
             case None:
                 continue

@@ -59,8 +59,8 @@ class MemoryWriter:
         used = [name for name in self._held if name in wanted]
         if not used:
             return
-        order = list(self._held)
-        positions = [order.index(name) for name in used]
+        place = {name: position for position, name in enumerate(self._held)}
+        positions = [place[name] for name in used]
         for position, name in enumerate(used):
             self._held[name].pointer = f"ip[{position}]"
         self._text.line(f"char* ip[{len(used)}];")
