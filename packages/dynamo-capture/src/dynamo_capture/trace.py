@@ -109,6 +109,7 @@ class Trace:
         self.effects = Effects(self._is_namespace, self.attribute_dicts)
         self.keyed: dict[int, Value] = {}
         self.weakly_referenced: set[Source] = set()
+        self.new_references: dict[int, Value] = {}
         self.has_dropped_holder = False
         self.new_classes: dict[Any, Value] = {}
         self.draws = Draws()

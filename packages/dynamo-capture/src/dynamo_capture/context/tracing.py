@@ -54,6 +54,7 @@ class Tracing(Protocol[V]):
     """The levels of transforms of ``torch.func`` around the function, outermost first."""
     keyed: dict[int, V]
     weakly_referenced: set[Source]
+    new_references: dict[int, V]
     has_dropped_holder: bool
     new_classes: dict[Any, V]
     size_bindings: list[tuple[Any, Source]]

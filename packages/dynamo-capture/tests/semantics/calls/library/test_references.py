@@ -22,6 +22,13 @@ def test_a_reference_to_an_existing_object(tx, read):
     assert tx.hash_key(made) == weakref.ref(node.real)
 
 
+def test_an_object_has_one_reference(tx, read):
+    node, other = read(Node(), "node"), read(Node(), "other")
+    made = Const(weakref.ref).call(tx, [node], {})
+    assert Const(weakref.ref).call(tx, [node], {}) is made
+    assert not tx.operators.same(Const(weakref.ref).call(tx, [other], {}), made)
+
+
 def test_references_that_are_not_followed(tx, read):
     with pytest.raises(GraphBreak):
         Const(weakref.ref).call(tx, [ObjectValue(Node)], {})

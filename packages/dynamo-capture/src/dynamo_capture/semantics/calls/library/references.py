@@ -25,14 +25,19 @@ def make_reference(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> 
         raise GraphBreak(C_OBJECT_MADE, "a weak reference with a callback is made")
     existing = isinstance(target, (ObjectValue, DictValue, ListValue, SetValue, TensorValue))
     if type(target) is TensorValue and target.source is None:
-        return NewReference(target)
+        return _reference(tx, target)
     if not existing or target.source is None:
         raise GraphBreak(C_OBJECT_MADE, f"a weak reference to {target.describe()} is made")
     if not has_weak_references(target.python_type()):
         name = target.python_type().__name__
         raise tx.raises(TypeError, f"cannot create weak reference to {name!r} object")
     tx.weakly_referenced.add(target.source)
-    return NewReference(target)
+    return _reference(tx, target)
+
+
+def _reference(tx: Context, target: Value) -> Value:
+    """The one weak reference without a callback that an object has, as long as somebody holds it."""
+    return tx.new_references.setdefault(id(target), NewReference(target))
 
 
 def _counted(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
