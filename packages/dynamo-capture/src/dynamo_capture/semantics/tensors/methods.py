@@ -19,6 +19,7 @@ from dynamo_capture.semantics.numbers import floats
 from dynamo_capture.semantics.tensors.arguments import positions
 from dynamo_capture.semantics.tensors.content import data_numbers
 from dynamo_capture.semantics.tensors.content.places import storage_offset
+from dynamo_capture.semantics.tensors.results.views import base_of
 from dynamo_capture.sources.sources import AnswerSource
 from dynamo_capture.tables import declaring
 from dynamo_capture.values import (
@@ -178,6 +179,8 @@ def _requires_grad(
     if owner.real is None or owner.source is None or not isinstance(given, Const):
         return None
     meta, wanted = owner.meta, bool(given.value)
+    if meta.is_inference or (meta.requires_grad and meta.is_leaf and base_of(tx, owner) is not None):
+        raise GraphBreak(AUTOGRAD_STATE, "autograd is told to follow a view, or a tensor of inference mode")
     if meta.requires_grad is wanted:
         return owner
     declared = next((item for item in tx.output.inputs if item.node is owner.node), None)

@@ -322,22 +322,22 @@ class Operations(Outcomes):
     def _note_effects(self, outcome: Outcome, tensors: list[TensorValue]) -> None:
         """What an operation does besides computing its results."""
         tx = self._tx
+        written = [tensors[index] for index in outcome.written]
         writes.check_resized([tensors[index] for index in outcome.resized])
-        writes.check_refused_views([tensors[index] for index in outcome.written], tensors)
-        views.check_followed(tx, outcome, tensors)
+        writes.check_refused_views(written, tensors)
+        views.check_views(tx, outcome, tensors)
         self._note_leaves(outcome, tensors)
         if outcome.writes or outcome.updates:
-            indices = (*outcome.written, *(index for index, _ in outcome.updates))
-            changed = [tensors[index] for index in indices] if indices else None
+            changed = [*written, *(tensors[index] for index, _ in outcome.updates)] or None
             self._check_read_only(tensors if changed is None else changed)
             check_not_hooked(tx, changed)
         if outcome.draws:
             tx.output.draw()
         if outcome.writes:
-            late_parts.settle_before_write(tx, [tensors[index] for index in outcome.written] or tensors)
-            tx.output.write([tensors[index] for index in outcome.written], self._lasting(outcome, tensors))
+            late_parts.settle_before_write(tx, written or tensors)
+            tx.output.write(written, self._lasting(outcome, tensors))
             contents.forget(tensors)
-            count_writes(tx, [tensors[index] for index in outcome.written])
+            count_writes(tx, written)
             tx.inference.counts.clear()
 
     def _check_read_only(self, written: list[TensorValue]) -> None:

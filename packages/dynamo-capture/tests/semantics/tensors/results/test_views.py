@@ -23,11 +23,61 @@ def leaf_of(base):
     return base.view(2, 3).requires_grad_()
 
 
+def unfollowed(base):
+    with torch.no_grad():
+        return base.view(2, 3).requires_grad_(base.requires_grad)
+
+
+def of_leaf(base):
+    return unfollowed(base.requires_grad_())
+
+
+def of_view(base):
+    return leaf_of(base).view(2, 3)
+
+
 def plain(base):
     return base.view(2, 3).clone().requires_grad_()
 
 
-@pytest.mark.parametrize("made", [[leaf_of, plain], [plain, leaf_of]])
+def write(x):
+    try:
+        x.mul_(torch.ones(3, requires_grad=True))
+    except RuntimeError as error:
+        return str(error)
+    return None
+
+
+def write_detached(x):
+    x.detach().add_(1)
+    try:
+        x + 1
+    except RuntimeError as error:
+        return str(error)
+    return None
+
+
+def make_a_leaf(x):
+    x.requires_grad_()
+    (x * x).sum().backward()
+    return x.grad
+
+
+@pytest.mark.parametrize("program", [write, write_detached])
+@pytest.mark.parametrize("made", [[unfollowed, plain, of_leaf], [of_leaf, plain], [plain, unfollowed]])
+def test_writes_that_are_refused(program, made) -> None:
+    compiled = FRESH(program)
+    for make in made:
+        assert program(make(torch.ones(6))) == compiled(make(torch.ones(6)))
+
+
+def test_a_view_becomes_a_leaf() -> None:
+    compiled = FRESH(make_a_leaf)
+    for make in (of_leaf, plain, leaf_of):
+        assert torch.equal(make_a_leaf(make(torch.ones(6))), compiled(make(torch.ones(6))))
+
+
+@pytest.mark.parametrize("made", [[leaf_of, plain], [plain, leaf_of], [of_view, plain]])
 def test_leaves_that_are_views(made) -> None:
     compiled = FRESH(is_followed)
     for make in made:
