@@ -96,7 +96,7 @@ class Collector:
             self._tensor(value)
         elif kind is SymValue:
             self._symbols(value.expr)
-        elif kind is DataCondition:
+        elif isinstance(value, DataCondition) and value.is_number:
             for side in (side for one in value.relations for side in (one.lhs, one.rhs)):
                 if isinstance(side, Expr):
                     self._symbols(side)

@@ -16,7 +16,10 @@ def number(to: Reconstruction, value: SymValue) -> None:
 
 @makes(DataCondition)
 def condition(to: Reconstruction, value: DataCondition) -> None:
-    """Comparisons of such integers."""
+    """Comparisons of such integers, or what a tensor holds."""
+    if not value.is_number:
+        to.call(bool, lambda: to.push_all([value.tensor]), 1)
+        return
     for position, relation in enumerate(value.relations):
         _push_expr(to, to.collector.as_written(relation.lhs))
         _push_expr(to, to.collector.as_written(relation.rhs))

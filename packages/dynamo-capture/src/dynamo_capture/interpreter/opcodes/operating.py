@@ -7,10 +7,13 @@ from dynamo_capture.frames.frame import Frame
 from dynamo_capture.frames.opcode_table import opcode
 from dynamo_capture.frames.steps import Step
 from dynamo_capture.interpreter.opcodes.branches.assuming import assumed
+from dynamo_capture.interpreter.opcodes.branches.joining import joined_jumps
 from dynamo_capture.interpreter.opcodes.branches.merging import as_condition, merged
 from dynamo_capture.interpreter.opcodes.branches.writing import branched
 from dynamo_capture.semantics.operators.membership import contained
+from dynamo_capture.semantics.tensors.content.conditions import negated
 from dynamo_capture.values import NONE, SliceValue, boolean
+from dynamo_capture.values.numbers.condition import DataCondition
 
 
 @opcode("BINARY_OP")
@@ -82,6 +85,11 @@ def unary_invert(frame: Frame, step: Step) -> None:
 
 @opcode("UNARY_NOT")
 def unary_not(frame: Frame, step: Step) -> None:
+    operand = frame.stack[-1]
+    opposite = negated(frame.tx, operand) if isinstance(operand, DataCondition) else None
+    if opposite is not None:
+        frame.stack[-1] = opposite
+        return
     frame.stack.append(boolean(not tested(frame)))
 
 
@@ -90,7 +98,10 @@ def to_bool(frame: Frame, step: Step) -> None:
     frame.stack[-1] = as_condition(frame.stack[-1])
     jump = frame.steps[frame.next]
     if jump.opname in _BRANCHES:
-        place = merged(frame, jump, frame.next + 1, jump.opname == "POP_JUMP_IF_TRUE")
+        if_true = jump.opname == "POP_JUMP_IF_TRUE"
+        place = merged(frame, jump, frame.next + 1, if_true)
+        if place is None:
+            place = joined_jumps(frame, jump, frame.next + 1, if_true)
         if place is not None:
             frame.next = place
             return

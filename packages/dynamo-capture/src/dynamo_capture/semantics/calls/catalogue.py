@@ -17,6 +17,7 @@ from dynamo_capture.semantics.calls.library import (  # noqa: F401
     handled_exceptions,
     introspection,
     iterators,
+    mathematics,
     standard_library,
 )
 from dynamo_capture.semantics.calls.torch_calls import (  # noqa: F401

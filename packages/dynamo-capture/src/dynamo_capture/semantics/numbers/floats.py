@@ -11,6 +11,7 @@ import torch
 from dynamo_capture.sources.formulas import Formula, apply, number
 from dynamo_capture.values import Const, TensorValue, Value, one_tensor
 from dynamo_capture.values.base import Context
+from dynamo_capture.values.tensors.float_bounds import NO_BOUNDS, Bounds, after, after_power
 from dynamo_capture.values.tensors.floating import SPEC, ComputedFloat, RuntimeFloat
 from fx_interface.symbols import Relation
 
@@ -34,6 +35,7 @@ def of_tensor(tx: Context, owner: TensorValue) -> RuntimeFloat | None:
     if spec.device.type != "cpu" or tx.levels:  # a number has no derivative, and one for each slice is none
         return None
     formula = tx.tensors.followed.of(owner)
+    bounds = Bounds(largest=torch.finfo(spec.dtype).max)
     taken: Value = owner
     if owner.meta.requires_grad:
         taken = taken.call_method(tx, "detach", [], {})
@@ -42,29 +44,52 @@ def of_tensor(tx: Context, owner: TensorValue) -> RuntimeFloat | None:
     copied = one_tensor(
         taken.call_method(tx, "to", [Const(SPEC.device), Const(SPEC.dtype)], {"copy": Const(True)})
     )
-    return ComputedFloat(tx, formula, (), copied)
+    return ComputedFloat(tx, formula, (), copied, bounds=bounds)
 
 
 def binary(tx: Context, symbol: str, lhs: Value, rhs: Value, *, divides: bool = False) -> Value | None:
     """``lhs symbol rhs`` of two numbers, one of them an open float; None where the values must be known. ``divides``:
-    the trace has made sure that ``rhs`` is not zero."""
+    the trace has made sure that ``rhs`` is not zero, or the power a float."""
     computed = tx.numbers.compute(symbol, [lhs, rhs])
     if computed is not None:
         return computed
     lhs, rhs = _as_float(tx, lhs), _as_float(tx, rhs)
     function = _ARITHMETIC.get(symbol)
-    if function is None or not (_is_number(lhs) and _is_number(rhs)):
+    if function is None or not (is_number(lhs) and is_number(rhs)):
         return None
     if symbol == "/" and not divides and not is_nonzero(rhs):
         return None
     formula = apply(symbol, _formula(lhs), _formula(rhs))
-    if symbol == "**" and (formula is None or not _is_real_power(tx, lhs, rhs)):
+    if symbol == "**" and not divides and (formula is None or not _is_real_power(tx, lhs, rhs)):
         return None
     arguments: list[Value] = [v.tensor() if isinstance(v, RuntimeFloat) else v for v in (lhs, rhs)]
     if symbol == "/":  # torch multiplies a number by the reciprocal, which rounds twice
-        arguments[0] = _as_tensor(tx, lhs)
+        arguments[0] = as_tensor(tx, lhs)
+    if symbol == "**":  # torch has functions of its own for some numbers, whose bits are other ones
+        arguments[1] = as_tensor(tx, rhs)
     tensor = one_tensor(tx.tensors.call_function(function, arguments, {}))
-    return ComputedFloat(tx, formula, _operands(lhs, rhs), tensor)
+    return ComputedFloat(tx, formula, _operands(lhs, rhs), tensor, bounds=_bounds_of(symbol, lhs, rhs))
+
+
+def bounds(value: Value) -> Bounds:
+    """Between which limits a number lies."""
+    if isinstance(value, ComputedFloat):
+        return value.bounds
+    known = known_number(value)
+    return NO_BOUNDS if known is None else Bounds.of(known)
+
+
+def known_number(value: Value) -> float | None:
+    """A number that does not vary, as a float; None for others, which are not fixed."""
+    known = None if value.is_open else value.known_as(int, float)
+    return None if known is None else float(known)
+
+
+def _bounds_of(symbol: str, lhs: Value, rhs: Value) -> Bounds:
+    if symbol == "**":
+        exponent = known_number(rhs)
+        return NO_BOUNDS if exponent is None else after_power(bounds(lhs), exponent)
+    return after(symbol, bounds(lhs), bounds(rhs))
 
 
 def _as_float(tx: Context, value: Value) -> Value:
@@ -110,12 +135,12 @@ def extreme(tx: Context, symbol: str, best: Value, candidate: Value) -> Value | 
         return None
     if not all(isinstance(value, RuntimeFloat) or _is_float(value) for value in values):
         return None
-    first, second = (_as_tensor(tx, value) for value in values)
+    first, second = (as_tensor(tx, value) for value in values)
     function = operator.gt if symbol == ">" else operator.lt
     better = tx.tensors.call_function(function, [second, first], {})
     chosen = one_tensor(tx.tensors.call_function(torch.where, [better, second, first], {}))
     is_positive = all(map(_is_positive, values)) or (symbol == ">" and _is_positive(best))
-    return ComputedFloat(tx, None, _operands(*values), chosen, is_positive)
+    return ComputedFloat(tx, None, _operands(*values), chosen, is_positive, _of_either(values))
 
 
 def chosen(tx: Context, condition: TensorValue, yes: Value, no: Value) -> Value | None:
@@ -130,9 +155,15 @@ def chosen(tx: Context, condition: TensorValue, yes: Value, no: Value) -> Value 
         answer = answer.call_method(tx, "reshape", [Const(())], {})
     if condition.meta.spec.dtype is not torch.bool:
         answer = tx.tensors.call_function(torch.ne, [answer, Const(0)], {})
-    first, second = (_as_tensor(tx, value) for value in values)
+    first, second = (as_tensor(tx, value) for value in values)
     made = one_tensor(tx.tensors.call_function(torch.where, [answer, first, second], {}))
-    return ComputedFloat(tx, None, _operands(*values), made, all(map(_is_positive, values)))
+    is_positive = all(map(_is_positive, values))
+    return ComputedFloat(tx, None, _operands(*values), made, is_positive, _of_either(values))
+
+
+def _of_either(values: tuple[Value, Value]) -> Bounds:
+    one, other = map(bounds, values)
+    return Bounds(min(one.least, other.least), max(one.largest, other.largest))
 
 
 def negated(tx: Context, value: RuntimeFloat) -> Value:
@@ -144,7 +175,8 @@ def negated(tx: Context, value: RuntimeFloat) -> Value:
     return ComputedFloat(tx, apply("neg", value.formula), (value,), tensor)
 
 
-def _as_tensor(tx: Context, value: Value) -> TensorValue:
+def as_tensor(tx: Context, value: Value) -> TensorValue:
+    """A number as a float64 without dimensions."""
     if isinstance(value, RuntimeFloat):
         return value.tensor()
     made = one_tensor(tx.tensors.call_function(torch.full, [Const(()), value], {"dtype": Const(SPEC.dtype)}))
@@ -169,7 +201,8 @@ def _is_positive(value: Value) -> bool:
 def is_nonzero(value: Value) -> bool:
     """Whether Python may divide by a number; the trace depends on it where that follows from what is read."""
     if isinstance(value, RuntimeFloat):
-        return value.is_positive or (value.formula is not None and value.compare("!=", 0))
+        known = value.is_positive or bounds(value).least > 0
+        return known or (value.formula is not None and value.compare("!=", 0))
     return isinstance(value, Const) and value.value not in (0, None)
 
 
@@ -181,7 +214,7 @@ def _is_real_power(tx: Context, base: Value, exponent: Value) -> bool:
     return tx.facts.decide(known, ">", number(0)) and tx.facts.decide(power, ">=", number(0))
 
 
-def _is_number(value: Value) -> bool:
+def is_number(value: Value) -> bool:
     """Whether float arithmetic is done with a value here."""
     if isinstance(value, RuntimeFloat):
         return True

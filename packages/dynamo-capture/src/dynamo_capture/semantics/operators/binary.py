@@ -18,9 +18,8 @@ from dynamo_capture.semantics.operators.object_operators import by_methods, cont
 from dynamo_capture.semantics.operators.pairs import Pairs
 from dynamo_capture.semantics.operators.refusals import TEXTS, check_containers, naming, refused
 from dynamo_capture.semantics.tensors.arguments import numpy_numbers
-from dynamo_capture.semantics.tensors.content import choices, data_floats
+from dynamo_capture.semantics.tensors.content import choices, conditions, data_floats
 from dynamo_capture.values import (
-    FALSE,
     Const,
     DictValue,
     DictView,
@@ -70,6 +69,7 @@ def binary(tx: Context, symbol: str, lhs: Value, rhs: Value) -> Value:
         plain = row.plain or symbol
         computed = floats.binary(tx, plain, lhs, rhs) or data_floats.of_integers(tx, plain, lhs, rhs)
         computed = computed or data_floats.by_float(tx, plain, lhs, rhs)
+        computed = computed or data_floats.power(tx, plain, lhs, rhs)
         if computed is not None:
             return computed
     found = _PAIRS.answer(tx, row, lhs, rhs)
@@ -110,12 +110,11 @@ def _of_constants(tx: Context, row: BinaryOperator, lhs: Const, rhs: Const) -> V
 @_PAIRS.both(DataCondition, Const)
 def _of_conditions(tx: Context, row: BinaryOperator, lhs: Value, rhs: Value) -> Value | None:
     """Two bools that data answer, or one and a known one."""
-    if (row.plain or row.symbol) != "&" or not all(value.python_type() is bool for value in (lhs, rhs)):
-        return None
-    known = [value.value for value in (lhs, rhs) if isinstance(value, Const)]
-    if False in known:
-        return FALSE
-    return DataCondition(*(one for v in (lhs, rhs) if isinstance(v, DataCondition) for one in v.relations))
+    symbol = row.plain or row.symbol
+    given = [value for value in (lhs, rhs) if isinstance(value, DataCondition)]
+    if symbol == "&" and len(given) == 2 and all(one.is_number for one in given):
+        return DataCondition(*(relation for one in given for relation in one.relations))
+    return conditions.combined(tx, symbol, lhs, rhs)
 
 
 @_PAIRS.either(TensorValue, ChosenValue)

@@ -13,7 +13,7 @@ from dynamo_capture.semantics.operators import comparing_containers
 from dynamo_capture.semantics.operators.pairs import Pairs
 from dynamo_capture.semantics.operators.refusals import check_containers, refuse
 from dynamo_capture.semantics.tensors.arguments import numpy_numbers
-from dynamo_capture.semantics.tensors.content import choices
+from dynamo_capture.semantics.tensors.content import choices, data_floats
 from dynamo_capture.values import (
     Const,
     DictValue,
@@ -60,6 +60,9 @@ def compare(tx: Context, symbol: str, lhs: Value, rhs: Value) -> Value:
     """``lhs symbol rhs`` for ``<``, ``==`` and so on."""
     lhs, rhs = _with_fixed_bounds(tx, lhs), _with_fixed_bounds(tx, rhs)
     if lhs.is_open or rhs.is_open:
+        asked = data_floats.compare(tx, symbol, lhs, rhs)
+        if asked is not None:
+            return asked
         answer = floats.compare(tx, symbol, lhs, rhs)
         if answer is not None:
             return boolean(answer)

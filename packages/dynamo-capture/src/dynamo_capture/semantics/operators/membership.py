@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 
+from dynamo_capture.semantics.tensors.content import conditions
 from dynamo_capture.semantics.tensors.content.choices import is_open
 from dynamo_capture.semantics.tensors.content.data_numbers import truth_of
 from dynamo_capture.values import FALSE, TRUE, ListValue, TensorValue, TupleValue, Value, boolean
@@ -20,8 +21,8 @@ def contained(tx: Context, owner: Value, item: Value, negated: bool) -> Value:
     if found is None:
         return boolean(owner.contains(tx, item) != negated)
     if isinstance(found, DataCondition):
-        (relation,) = found.relations
-        return DataCondition(relation.negated()) if negated else found
+        opposite = conditions.negated(tx, found) if negated else found
+        return boolean(tx.truth(found) != negated) if opposite is None else opposite
     return boolean(tx.truth(found) != negated)
 
 
@@ -53,4 +54,4 @@ def _by_data(tx: Context, owner: Value, item: Value) -> Value | None:
     for one in flat[1:]:
         total = tx.tensors.call_function(torch.logical_or, [total, one], {})
     assert isinstance(total, TensorValue)
-    return truth_of(tx, total)
+    return truth_of(tx, total, is_new=True)

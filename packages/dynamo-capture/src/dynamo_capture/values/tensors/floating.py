@@ -19,6 +19,7 @@ from dynamo_capture.sources.number_facts import COMPARISONS
 from dynamo_capture.values.base import Context, Value
 from dynamo_capture.values.constant import Const
 from dynamo_capture.values.functions import BuiltinMethod
+from dynamo_capture.values.tensors.float_bounds import NO_BOUNDS, Bounds
 from dynamo_capture.values.tensors.tensor import TensorMeta, TensorValue
 from fx_interface.source import Source
 from fx_interface.tensor_spec import TensorSpec
@@ -177,9 +178,10 @@ class DrawnFloat(RuntimeFloat):
 
 
 class ComputedFloat(RuntimeFloat):
-    """A float that the program computes from others, ``operands``, or takes out of a tensor: then there are none."""
+    """A float that the program computes from others, ``operands``, or takes out of a tensor: then there are none.
+    ``bounds``: what is known of it without data."""
 
-    __slots__ = ("_operands",)
+    __slots__ = ("_operands", "bounds")
 
     def __init__(
         self,
@@ -188,8 +190,10 @@ class ComputedFloat(RuntimeFloat):
         operands: tuple[RuntimeFloat, ...],
         tensor: TensorValue,
         is_positive: bool = False,
+        bounds: Bounds = NO_BOUNDS,
     ) -> None:
         super().__init__(tx, None, formula, is_positive)
+        self.bounds = bounds
         self._operands = operands
         self._tensor = tensor
 

@@ -17,9 +17,12 @@ import torch
 from dynamo_capture.frames.frame import Frame
 from dynamo_capture.frames.steps import Step
 from dynamo_capture.semantics.numbers import floats
+from dynamo_capture.semantics.tensors.content import conditions
 from dynamo_capture.semantics.tensors.content.choices import choose, is_open
+from dynamo_capture.semantics.tensors.content.conditions import as_tensor
 from dynamo_capture.values import Const, TensorValue, Value, one_tensor
 from dynamo_capture.values.base import Context
+from dynamo_capture.values.numbers.condition import DataCondition
 from dynamo_capture.values.tensors.chosen import ChosenValue
 from dynamo_capture.values.tensors.floating import RuntimeFloat
 
@@ -35,7 +38,7 @@ def merged(frame: Frame, step: Step, following: int, jumps_if: bool) -> int | No
     is where it leads otherwise.
     """
     condition = frame.stack[-1]
-    if not isinstance(condition, TensorValue) or not is_open(condition) or frame.is_generator:
+    if not (isinstance(condition, DataCondition) or is_open(condition)) or frame.is_generator:
         return None
     jumping, passing = _side(frame.steps, step.target), _side(frame.steps, following)
     place = next((place for place in passing if place in jumping), None)
@@ -46,8 +49,12 @@ def merged(frame: Frame, step: Step, following: int, jumps_if: bool) -> int | No
     for name in {**yes, **no}:
         known = frame.variables.get(name)
         one, other = (side.get(name, known) for side in (yes, no))
-        chosen = _chosen(frame.tx, condition, one, other)
-        if chosen is None or not (known is None or _is_constant(known)):
+        if one is None or other is None or not all(map(_is_constant, (one, other, known or one))):
+            return None
+        held = as_tensor(frame.tx, condition) if isinstance(condition, DataCondition) else condition
+        assert isinstance(held, TensorValue)
+        chosen = _chosen(frame.tx, held, one, other)
+        if chosen is None:
             return None
         values[name] = chosen
     frame.variables.update(values)
@@ -80,7 +87,7 @@ def _is_constant(value: Value | None) -> bool:
     """Whether a variable has a constant, or one of some: nothing that could tell when it is dropped."""
     if isinstance(value, ChosenValue):
         return all(map(_is_constant, value.candidates()))
-    if isinstance(value, RuntimeFloat):
+    if isinstance(value, (RuntimeFloat, DataCondition)):
         return True
     return type(value) is Const and type(value.value) in _PLAIN
 
@@ -88,12 +95,12 @@ def _is_constant(value: Value | None) -> bool:
 _PLAIN: Final = (bool, int, float, str, type(None))
 
 
-def _chosen(tx: Context, condition: TensorValue, yes: Value | None, no: Value | None) -> Value | None:
+def _chosen(tx: Context, condition: TensorValue, yes: Value, no: Value) -> Value | None:
     """``yes if condition else no``; None where there is no such value."""
-    if yes is None or no is None or not (_is_constant(yes) and _is_constant(no)):
-        return None
     if _are_same(yes, no):
         return no
+    if (of_bools := conditions.chosen(tx, condition, yes, no)) is not None:
+        return of_bools
     if (of_floats := floats.chosen(tx, condition, yes, no)) is not None:
         return of_floats
     if isinstance(no, ChosenValue) and _are_same(yes, no.yes) and _join(condition, no.condition):

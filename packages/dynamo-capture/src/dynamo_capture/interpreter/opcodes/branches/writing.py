@@ -10,7 +10,7 @@ from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.frames.frame import Frame
 from dynamo_capture.frames.steps import Step
 from dynamo_capture.semantics.regions.steered.written_branches import done_and_taken_back, may_be_written
-from dynamo_capture.values import TensorValue
+from dynamo_capture.values import TensorValue, Value
 
 _LONGEST: Final = 64
 _PREFIXES: Final = ("LOAD_", "BUILD_", "BINARY_", "CALL", "UNARY_")
@@ -47,16 +47,9 @@ def branched(frame: Frame, step: Step, following: int, jumps_if: bool) -> bool:
         return False
     stack, place, line = frame.stack[:-1], frame.next, frame.line
 
-    def run() -> None:
-        frame.stack[:] = stack
-        frame.next = following
-        while frame.next != end:
-            inner = frame.steps[frame.next]
-            frame.next = inner.index + 1
-            frame.line = inner.line
-            inner.run(frame, inner)
-
-    if not done_and_taken_back(frame.tx, condition, not jumps_if, run):
+    if not done_and_taken_back(
+        frame.tx, condition, not jumps_if, lambda: run_steps(frame, stack, following, end)
+    ):
         frame.stack[:] = [*stack, condition]
         frame.next, frame.line, frame.operands = place, line, (condition,)
         frame.tx.truth(condition)
@@ -65,12 +58,23 @@ def branched(frame: Frame, step: Step, following: int, jumps_if: bool) -> bool:
     return True
 
 
+def run_steps(frame: Frame, stack: Sequence[Value], first: int, end: int) -> None:
+    """Run instructions up to, and without, ``end``, beginning with this on the stack."""
+    frame.stack[:] = stack
+    frame.next = first
+    while frame.next != end:
+        inner = frame.steps[frame.next]
+        frame.next = inner.index + 1
+        frame.line = inner.line
+        inner.run(frame, inner)
+
+
 def _end(steps: Sequence[Step], first: int, jump: Step) -> int | None:
     """The step at which the instructions of the branch have ended and go on where the jump leads; None: they may go
     elsewhere, or bind names."""
     for place, step in enumerate(steps[first : first + _LONGEST], first):
         if place == jump.target or (
-            step.opname in _JUMPS and _landing(steps, place) == _landing(steps, jump.target)
+            step.opname in _JUMPS and landing(steps, place) == landing(steps, jump.target)
         ):
             return place if place > first else None
         if step.handler != jump.handler:
@@ -80,7 +84,7 @@ def _end(steps: Sequence[Step], first: int, jump: Step) -> int | None:
     return None
 
 
-def _landing(steps: Sequence[Step], place: int) -> int:
+def landing(steps: Sequence[Step], place: int) -> int:
     """Where instructions that only jump lead to."""
     for _ in range(4):
         if steps[place].opname not in _JUMPS:

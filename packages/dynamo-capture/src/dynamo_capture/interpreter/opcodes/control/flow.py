@@ -10,6 +10,7 @@ from dynamo_capture.frames.generator_values import GeneratorValue
 from dynamo_capture.frames.opcode_table import opcode
 from dynamo_capture.frames.steps import Step
 from dynamo_capture.interpreter.opcodes.branches.assuming import assumed
+from dynamo_capture.interpreter.opcodes.branches.joining import joined_jumps, joined_values
 from dynamo_capture.interpreter.opcodes.branches.merging import as_condition, merged
 from dynamo_capture.interpreter.opcodes.branches.writing import branched
 from dynamo_capture.interpreter.opcodes.dropping import check_returned
@@ -37,6 +38,8 @@ def pop_jump_if_false(frame: Frame, step: Step) -> None:
 def _jump_if(frame: Frame, step: Step, truth: bool) -> None:
     frame.stack[-1] = as_condition(frame.stack[-1])
     place = merged(frame, step, frame.next, truth)
+    if place is None:
+        place = joined_jumps(frame, step, frame.next, truth)
     if place is not None:
         frame.next = place
         return
@@ -67,7 +70,10 @@ def pop_jump_if_not_none(frame: Frame, step: Step) -> None:
 
 @opcode("JUMP_IF_TRUE_OR_POP", until=(3, 11))
 def jump_if_true_or_pop(frame: Frame, step: Step) -> None:
-    if frame.tx.truth(frame.stack[-1]):
+    place = joined_values(frame, step, is_either=True)
+    if place is not None:
+        frame.next = place
+    elif frame.tx.truth(frame.stack[-1]):
         frame.next = step.target
     else:
         frame.stack.pop()
@@ -75,7 +81,10 @@ def jump_if_true_or_pop(frame: Frame, step: Step) -> None:
 
 @opcode("JUMP_IF_FALSE_OR_POP", until=(3, 11))
 def jump_if_false_or_pop(frame: Frame, step: Step) -> None:
-    if frame.tx.truth(frame.stack[-1]):
+    place = joined_values(frame, step, is_either=False)
+    if place is not None:
+        frame.next = place
+    elif frame.tx.truth(frame.stack[-1]):
         frame.stack.pop()
     else:
         frame.next = step.target

@@ -20,6 +20,7 @@ from dynamo_capture.foundation.type_names import message_name
 from dynamo_capture.polyfills.python.sorting import sorted_by
 from dynamo_capture.semantics.calls.builtins.slots import attribute_name, refuse
 from dynamo_capture.semantics.registry import handles, pure
+from dynamo_capture.semantics.tensors.content import data_floats
 from dynamo_capture.values import (
     NONE,
     CallIterator,
@@ -194,6 +195,9 @@ def absolute(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
         return tx.calls.special(value, "__abs__", [])
     if isinstance(value, ArrayValue):
         return tx.arrays.call_function(abs, [value], {})
+    made = data_floats.absolute(tx, value)
+    if made is not None:
+        return made
     number = tx.index(value)
     return Const(tx.fold(lambda: abs(number)))
 

@@ -7,7 +7,6 @@ Only sizes may differ between branches: they are sizes from data then.
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 import torch
@@ -16,13 +15,14 @@ from dynamo_capture.foundation.break_kinds import CONTROL_FLOW
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.semantics.declared import handles_loaded
 from dynamo_capture.semantics.regions.steered.sub_graph import Steered, open_region, require_grad
+from dynamo_capture.semantics.tensors.content import conditions
 from dynamo_capture.semantics.tensors.content.data_numbers import note_births
-from dynamo_capture.values import Const, SymValue, TensorValue, TupleValue, Value, are_tensors, one_tensor
+from dynamo_capture.values import Const, TensorValue, TupleValue, Value, are_tensors, one_tensor
 from dynamo_capture.values.base import Context
 from dynamo_capture.values.numbers.condition import DataCondition
 from dynamo_capture.values.structures import form_of, items_of, leaves_of, mapped_leaves
 from fx_interface.regions import conditional, loop
-from fx_interface.symbols import IntLike, indicator
+from fx_interface.symbols import IntLike
 from fx_interface.tensor_spec import TensorSpec, contiguous_strides
 
 MOST_ROUNDS = 1000
@@ -63,15 +63,7 @@ def _asked(tx: Context, condition: Value) -> TensorValue | bool:
     """The condition as a tensor in the graph, or the answer where that is known."""
     condition = tx.force(condition)
     if isinstance(condition, DataCondition):
-        number = math.prod(map(indicator, condition.relations))
-        made = (
-            tx.tensors.call_function(
-                torch.full, [TupleValue([]), SymValue(number)], {"dtype": Const(torch.bool)}
-            )
-            if not isinstance(number, int)
-            else Const(bool(number))
-        )
-        return made if isinstance(made, TensorValue) else tx.truth(made)
+        return conditions.as_tensor(tx, condition)
     if not isinstance(condition, TensorValue):
         return tx.truth(condition)
     if condition.content is not None:

@@ -133,14 +133,20 @@ def _is_harmless(body: _Tried) -> bool:
     if torch.is_grad_enabled() and any(_requires_grad(node) for node in (*body.lifted, *body.graph.nodes)):
         return False
     most = max(_numel(node) for node in body.roots)
-    calls = [node for node in body.graph.nodes if node.op.startswith("call")]
+    return costs_little(body) and not any(_numel(node) > 2 * most for node in _calls(body))
+
+
+def costs_little(body: Body) -> bool:
+    """Whether what is in a sub-graph may be done for nothing: few operations, none of them costly or of a size that
+    data tell."""
+    calls = _calls(body)
     return len(calls) <= _MOST_NODES and not any(
-        _name(node) in _COSTLY
-        or BORN_KEY in node.meta
-        or EXPECTED_KEY in node.meta
-        or _numel(node) > 2 * most
-        for node in calls
+        _name(node) in _COSTLY or BORN_KEY in node.meta or EXPECTED_KEY in node.meta for node in calls
     )
+
+
+def _calls(body: Body) -> list[Node]:
+    return [node for node in body.graph.nodes if node.op.startswith("call")]
 
 
 def _takes_any_content(node: Node) -> bool:

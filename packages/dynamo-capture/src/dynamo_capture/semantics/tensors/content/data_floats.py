@@ -1,4 +1,5 @@
-"""Floats that follow from integers out of tensors: ``correct.sum().item() / 64``, ``float(n)``, ``0.5 * n``.
+"""Floats that data tell: what follows from integers out of tensors (``correct.sum().item() / 64``, ``0.5 * n``), powers
+and roots of floats out of tensors, and questions about them (``norm < 1``).
 
 Python makes a float of each integer, rounded as the graph rounds it. Only a quotient of integers is computed exactly
 first: there the graph states that both are floats. It states as well that a divisor is positive. Where that does not
@@ -8,6 +9,7 @@ hold, Python computes.
 from __future__ import annotations
 
 import operator
+from typing import Any
 
 import torch
 
@@ -15,7 +17,8 @@ from dynamo_capture.semantics.numbers import floats
 from dynamo_capture.semantics.tensors.content import data_numbers
 from dynamo_capture.values import Const, Value, one_tensor
 from dynamo_capture.values.base import Context
-from dynamo_capture.values.tensors.floating import RuntimeFloat
+from dynamo_capture.values.tensors.float_bounds import Bounds, after_power, has_power
+from dynamo_capture.values.tensors.floating import ComputedFloat, RuntimeFloat
 from fx_interface.symbols import Relation
 
 
@@ -45,13 +48,92 @@ def by_float(tx: Context, symbol: str, lhs: Value, rhs: Value) -> Value | None:
         return None
     if lhs.python_type() not in (int, float):
         return None
-    zero = one_tensor(tx.tensors.call_function(operator.eq, [rhs.tensor(), Const(0)], {}))
-    flag = one_tensor(zero.call_method(tx, "to", [Const(torch.int64)], {}))
-    found = data_numbers.take_out(tx, flag)
-    if found is None:
+    is_other = one_tensor(tx.tensors.call_function(operator.ne, [rhs.tensor(), Const(0)], {}))
+    if not data_numbers.assume_true(tx, is_other):
         return None
-    data_numbers.assume(tx, Relation("==", found.expr, 0))
     return floats.binary(tx, symbol, lhs, rhs, divides=True)
+
+
+def power(tx: Context, symbol: str, lhs: Value, rhs: Value) -> Value | None:
+    """``lhs ** rhs`` with a float that only data tell, where Python gives a float and raises nothing: what is known of
+    the base says so, or the graph states it. None for other operations."""
+    if symbol != "**" or not any(map(is_of_data, (lhs, rhs))):
+        return None
+    if not all(floats.is_number(value) for value in (lhs, rhs)):
+        return None
+    exponent = floats.known_number(rhs)
+    if exponent is not None and has_power(floats.bounds(lhs), exponent):
+        return floats.binary(tx, symbol, lhs, rhs, divides=True)
+    made = floats.binary(tx, symbol, lhs, rhs, divides=True)
+    if not isinstance(made, RuntimeFloat):
+        return None
+    given = [value.tensor() for value in (lhs, rhs) if isinstance(value, RuntimeFloat)]
+    infinite = [tx.tensors.call_function(torch.isfinite, [one], {}) for one in given]
+    allowed: Value = tx.tensors.call_function(torch.isfinite, [made.tensor()], {})
+    for one in infinite:
+        other = tx.tensors.call_function(torch.logical_not, [one], {})
+        allowed = tx.tensors.call_function(torch.logical_or, [allowed, other], {})
+    return made if data_numbers.assume_true(tx, one_tensor(allowed)) else None
+
+
+def root(tx: Context, value: Value) -> Value | None:
+    """``math.sqrt(value)`` of a float that only data tell and that is not below zero, which the graph states where it
+    is not known. None for others."""
+    if not isinstance(value, RuntimeFloat) or not is_of_data(value):
+        return None
+    given, bounds = value.tensor(), floats.bounds(value)
+    if not bounds.least >= 0:
+        below = tx.tensors.call_function(operator.lt, [given, Const(0)], {})
+        if not data_numbers.assume_true(
+            tx, one_tensor(tx.tensors.call_function(torch.logical_not, [below], {}))
+        ):
+            return None
+    # The root of a complex number is the C library's, which rounds as Python does; that of a real one need not be.
+    wide = given.call_method(tx, "to", [Const(torch.complex128)], {})
+    found = tx.tensors.call_function(torch.abs, [tx.tensors.call_function(torch.sqrt, [wide], {})], {})
+    is_zero = tx.tensors.call_function(operator.eq, [given, Const(0)], {})
+    made = one_tensor(tx.tensors.call_function(torch.where, [is_zero, given, found], {}))
+    return ComputedFloat(tx, None, (value,), made, bounds=after_power(Bounds(0.0, bounds.largest), 0.5))
+
+
+_QUESTIONS: dict[str, Any] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "==": operator.eq,
+    "!=": operator.ne,
+}
+
+
+def compare(tx: Context, symbol: str, lhs: Value, rhs: Value) -> Value | None:
+    """``lhs symbol rhs`` of floats of which only data tell one; None for others."""
+    if not any(map(is_of_data, (lhs, rhs))) or not all(floats.is_number(value) for value in (lhs, rhs)):
+        return None
+    first, second = (floats.as_tensor(tx, value) for value in (lhs, rhs))
+    answer = one_tensor(tx.tensors.call_function(_QUESTIONS[symbol], [first, second], {}))
+    return data_numbers.truth_of(tx, answer, is_new=True)
+
+
+def asked(tx: Context, function: Any, value: Value) -> Value | None:
+    """What torch's ``function`` says about a float that only data tell: ``math.isnan``; None for others."""
+    if not isinstance(value, RuntimeFloat) or not is_of_data(value):
+        return None
+    answer = one_tensor(tx.tensors.call_function(function, [value.tensor()], {}))
+    return data_numbers.truth_of(tx, answer, is_new=True)
+
+
+def absolute(tx: Context, value: Value) -> Value | None:
+    """``abs(value)`` of a float that only data tell; None for others."""
+    if not isinstance(value, RuntimeFloat) or not is_of_data(value):
+        return None
+    made = one_tensor(tx.tensors.call_function(torch.abs, [value.tensor()], {}))
+    return ComputedFloat(tx, None, (value,), made, bounds=Bounds(0.0, floats.bounds(value).largest))
+
+
+def is_of_data(value: Value) -> bool:
+    """Whether it is a float that only data tell, and of which no fact can be known."""
+    return isinstance(value, ComputedFloat) and value.is_open and value.formula is None
 
 
 def _assume(tx: Context, relation: Relation) -> None:

@@ -7,11 +7,12 @@ without a hint. Its node is made where somebody first asks for the number: ``siz
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import torch
 
-from dynamo_capture.foundation.break_kinds import DATA_NUMBER
+from dynamo_capture.foundation.break_kinds import CONTENT_DECIDES, DATA_NUMBER
 from dynamo_capture.foundation.errors import DataDependent, GraphBreak
 from dynamo_capture.frames.left_functions import note_number_taken
 from dynamo_capture.values import (
@@ -123,18 +124,34 @@ def _is_short(tx: Context, sizes: tuple[IntLike, ...]) -> bool:
     )
 
 
-def truth_of(tx: Context, tensor: TensorValue) -> DataCondition | None:
-    """``bool(tensor)`` as a value to return; None where that is not one integer or bool, or a mode is to be asked."""
-    if tx.tensors.modes:
+def truth_of(tx: Context, tensor: TensorValue, *, is_new: bool = False) -> DataCondition | None:
+    """``bool(tensor)`` as a value to return; None where that is not one integer or bool, or a mode is to be asked.
+    ``is_new``: the program has no way to write to the tensor."""
+    if tx.tensors.modes or not tx.inference.follows_data:
         return None
     spec = tensor.meta.spec
-    if spec.dtype is torch.bool and all(isinstance(size, int) and size == 1 for size in spec.sizes):
-        converted = one_tensor(tensor.call_method(tx, "to", [Const(torch.int64)], {}))
-        tensor = converted
-    taken = take_out(tx, tensor)
-    if taken is not None:
-        tx.tensors.state.asked.pop()  # a truth is no number that a program has been given
-    return None if taken is None else DataCondition(Relation("!=", taken.expr, 0))
+    if spec.dtype is not torch.bool:
+        taken = take_out(tx, tensor)
+        if taken is not None:
+            tx.tensors.state.asked.pop()  # a truth is no number that a program has been given
+        return None if taken is None else DataCondition(Relation("!=", taken.expr, 0))
+    if tensor.meta.cls is not torch.Tensor:
+        return None
+    if not all(isinstance(size, int) and size == 1 for size in spec.sizes):
+        return None
+    held = tensor if is_new else one_tensor(tx.tensors.call_function(torch.ne, [tensor, Const(False)], {}))
+    if spec.sizes:
+        held = one_tensor(held.call_method(tx, "reshape", [TupleValue([])], {}))
+    return DataCondition(tensor=held, take=partial(_relation, tx, held))
+
+
+def _relation(tx: Context, flag: TensorValue) -> Relation:
+    """What holds where the bool in a tensor of the trace's own is true."""
+    taken = take_out(tx, one_tensor(flag.call_method(tx, "to", [Const(torch.int64)], {})))
+    if taken is None:
+        raise GraphBreak(CONTENT_DECIDES, "the truth of a tensor depends on its content")
+    tx.tensors.state.asked.pop()
+    return Relation("!=", taken.expr, 0)
 
 
 def are_equal(tx: Context, one: Value, other: Value) -> Value | None:
@@ -174,6 +191,16 @@ def state(tx: Context, relation: Relation, message: str) -> None:
     made = tx.output.call("call_function", check, (argument, message), {}, None, tx.where(), pure=False)
     tx.output.fail(made, behind=tx.output.lasts)
     tx.env.learn(relation)
+
+
+def assume_true(tx: Context, flag: TensorValue) -> bool:
+    """``assume`` that a bool of the trace's own is true. False: the graph cannot state it."""
+    condition = truth_of(tx, flag, is_new=True)
+    if condition is None:
+        return False
+    for relation in condition.relations:
+        assume(tx, relation)
+    return True
 
 
 def assume(tx: Context, relation: Relation) -> None:

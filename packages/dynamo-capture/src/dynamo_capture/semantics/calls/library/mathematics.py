@@ -1,0 +1,37 @@
+"""Functions of ``math`` for floats that only data tell: in the graph, where they have Python's bits there."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+
+from dynamo_capture.semantics.registry import handles
+from dynamo_capture.semantics.tensors.content import data_floats
+from dynamo_capture.values import Value
+from dynamo_capture.values.base import Context
+
+
+@handles(math.sqrt)
+def square_root(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    return data_floats.root(tx, args[0]) if len(args) == 1 else None
+
+
+@handles(math.fabs)
+def absolute(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    return data_floats.absolute(tx, args[0]) if len(args) == 1 else None
+
+
+@handles(math.isnan)
+def is_nan(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    return data_floats.asked(tx, torch.isnan, args[0]) if len(args) == 1 else None
+
+
+@handles(math.isinf)
+def is_infinite(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    return data_floats.asked(tx, torch.isinf, args[0]) if len(args) == 1 else None
+
+
+@handles(math.isfinite)
+def is_finite(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    return data_floats.asked(tx, torch.isfinite, args[0]) if len(args) == 1 else None
