@@ -13,7 +13,7 @@ from dynamo_capture.semantics.operators import comparing_containers
 from dynamo_capture.semantics.operators.pairs import Pairs
 from dynamo_capture.semantics.operators.refusals import check_containers, refuse
 from dynamo_capture.semantics.tensors.arguments import numpy_numbers
-from dynamo_capture.semantics.tensors.content import choices, data_floats
+from dynamo_capture.semantics.tensors.content import choices, conditions, data_floats
 from dynamo_capture.values import (
     Const,
     DictValue,
@@ -127,6 +127,17 @@ def _compare_constants(tx: Context, symbol: str, lhs: Const, rhs: Const) -> Valu
     check_metaclass(tx, lhs.value, left, "__eq__")
     check_metaclass(tx, rhs.value, right, "__eq__")
     return tx.known(tx.fold(lambda: function(lhs.value, rhs.value)))
+
+
+@_PAIRS.both(DataCondition, Const)
+def _compare_conditions(tx: Context, symbol: str, lhs: Value, rhs: Value) -> Value | None:
+    """Whether two bools that data answer, or one and a known one, are equal."""
+    if symbol not in ("==", "!="):
+        return None
+    differ = conditions.combined(tx, "^", lhs, rhs)
+    if symbol == "!=" or differ is None:
+        return differ
+    return conditions.opposite(tx, differ)
 
 
 @_PAIRS.either(ChosenValue)

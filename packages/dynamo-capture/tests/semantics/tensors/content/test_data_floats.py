@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 
 import pytest
@@ -151,3 +152,82 @@ def test_a_division_that_raises_leaves_what_eager_leaves():
             results.append(str(_outcome(function, x, torch.tensor([value, value]), seen)))
         outcomes.append((x.tolist(), seen, results, random.getstate()))
     assert outcomes[0] == outcomes[1]
+
+
+NUMBERS = (2.5, 0.0, -3.0, float("inf"), float("-inf"), float("nan"), -0.0, 1e-30, 3e38, 1e200)
+OF_FLOATS = [
+    lambda x, v: v**2,
+    lambda x, v: v**0.5,
+    lambda x, v: v**-1,
+    lambda x, v: v**3,
+    lambda x, v: v**v,
+    lambda x, v: 2.0**v,
+    lambda x, v: 3**v,
+    lambda x, v: v**0,
+    lambda x, v: (v**2) ** 0.5,
+    lambda x, v: math.sqrt(v),
+    lambda x, v: math.sqrt(abs(v)) + math.fabs(v),
+    lambda x, v: x * math.sqrt(v * v),
+    lambda x, v: [v > 1, v >= 1, 1 < v, v == 0, v != v, v < math.nan],
+    lambda x, v: [math.isnan(v), math.isinf(v), math.isfinite(v)],
+    lambda x, v: (v > 0) | (v < -1),
+    lambda x, v: [(v > 0) ^ True, (v > 0) & (v < 5), not v > 0, (v > 0) == (v > 1), (v > 0) != True],  # noqa: E712
+    lambda x, v: [any([v > 0, v > 1]), all([v > 0, v < 1, True]), int(v > 0), f"{v > 0}"],
+    lambda x, v: max("abc", key={"a": v, "b": 1.0, "c": -v}.get),
+    lambda x, v: x * min(1.0, 1.0 / ((v * 1e-200) ** 2 + 1e-6)),
+]
+
+
+@pytest.mark.parametrize("place", range(len(OF_FLOATS)))
+def test_what_python_makes_of_any_float(place):
+    """Powers, roots and questions have Python's bits, and Python's exceptions."""
+    computed = OF_FLOATS[place]
+
+    def program(x, t, seen):
+        seen.append(1)
+        return computed(x, t.max().item()), x + 1
+
+    graphs = []
+    captured = optimize(lambda graph, _: graphs.append(graph) or graph.forward, operators=LIBRARY)(program)
+    for number in NUMBERS:
+        outcomes = []
+        for run in (program, captured):
+            seen = []
+            try:
+                found = run(X, torch.tensor([number], dtype=torch.float64), seen)
+                outcomes.append((*_exact(found[0]), found[1].tolist(), seen))
+            except (ArithmeticError, ValueError) as error:
+                outcomes.append((type(error), str(error), seen))
+        assert outcomes[0] == outcomes[1]
+    assert len(graphs) == 1
+
+
+def _exact(found):
+    if isinstance(found, torch.Tensor):
+        found = found.tolist()
+    items = found if isinstance(found, list) else [found]
+    return [(type(item), item.hex() if isinstance(item, float) else item) for item in items]
+
+
+def test_the_norm_of_gradients_is_computed_in_one_graph():
+    def clip(gradients):
+        total = 0.0
+        for one in gradients:
+            total += one.norm().item() ** 2
+        total = total**0.5
+        return [one * min(1.0, 1.0 / (total + 1e-6)) for one in gradients], total
+
+    generator = torch.Generator().manual_seed(0)
+    calls = [([torch.randn(4, 3, generator=generator) * k for _ in range(3)],) for k in (1, 0.1, 0, 1e30)]
+    assert _graphs_of(clip, calls) == 1
+
+
+def test_random_numbers_have_pythons_powers_and_roots():
+    generator = random.Random(3)
+    calls = [(torch.tensor([generator.gauss(0, 10)], dtype=torch.float64).abs(),) for _ in range(200)]
+
+    def program(t):
+        v = t.max().item()
+        return torch.tensor(0), [v**2, v**0.5, v**-1.5, v**3, math.sqrt(v)]
+
+    assert _graphs_of(program, calls) == 1

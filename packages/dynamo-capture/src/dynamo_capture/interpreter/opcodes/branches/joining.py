@@ -15,10 +15,8 @@ from dynamo_capture.frames.steps import Step
 from dynamo_capture.interpreter.opcodes.branches.writing import landing, run_steps
 from dynamo_capture.semantics.regions.steered.needless_operands import may_be_computed
 from dynamo_capture.semantics.tensors.content.choices import is_open
-from dynamo_capture.semantics.tensors.content.conditions import as_tensor, combined, is_bool, negated
-from dynamo_capture.semantics.tensors.content.data_numbers import truth_of
-from dynamo_capture.values import TensorValue, Value
-from dynamo_capture.values.base import Context
+from dynamo_capture.semantics.tensors.content.conditions import as_tensor, asked, combined, is_bool, negated
+from dynamo_capture.values import Value
 from dynamo_capture.values.numbers.condition import DataCondition
 
 _LONGEST: Final = 48
@@ -86,7 +84,7 @@ def _joined(frame: Frame, first: int, end: int, *, asks_for: bool, is_either: bo
     ``end`` compute: either of them, or both."""
     tx, stack, value = frame.tx, list(frame.stack[:-1]), frame.stack[-1]
     place, line = frame.next, frame.line
-    condition = _condition(tx, value)
+    condition = asked(tx, value)
     if condition is None:
         return False
     as_tensor(tx, condition)
@@ -104,22 +102,13 @@ def _joined(frame: Frame, first: int, end: int, *, asks_for: bool, is_either: bo
 
     if may_be_computed(tx, tried) and kinds == [True]:
         other = run()
-        known = other if is_bool(other) else _condition(tx, other)
-        asked = condition if asks_for else negated(tx, condition)
-        if known is not None and asked is not None:
-            found = combined(tx, "|" if is_either else "&", asked, known)
+        known = other if is_bool(other) else asked(tx, other)
+        first_answer = condition if asks_for else negated(tx, condition)
+        if known is not None and first_answer is not None:
+            found = combined(tx, "|" if is_either else "&", first_answer, known)
             if found is not None:
                 frame.stack[:] = [*stack, found]
                 return True
     frame.stack[:] = [*stack, value]
     frame.next, frame.line = place, line
     return False
-
-
-def _condition(tx: Context, value: Value) -> DataCondition | None:
-    """The truth of a value, if data alone tell it."""
-    if isinstance(value, DataCondition):
-        return value
-    if not isinstance(value, TensorValue) or not is_open(value):
-        return None
-    return None if tx.tensors.followed.of(value) is not None else truth_of(tx, value)

@@ -18,7 +18,7 @@ from dynamo_capture.semantics.calls.builtins.new_classes import new_type
 from dynamo_capture.semantics.numbers import floats
 from dynamo_capture.semantics.registry import Handler, handles
 from dynamo_capture.semantics.tensors.arguments import numpy_numbers
-from dynamo_capture.semantics.tensors.content.data_numbers import truth_of
+from dynamo_capture.semantics.tensors.content.data_numbers import number_of, truth_of
 from dynamo_capture.semantics.tensors.content.late_parts import rows_of
 from dynamo_capture.values import (
     FALSE,
@@ -115,6 +115,8 @@ def make_int(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     value = _number_in_tensor(tx, args[0])
     if value.expr is not None and len(args) == 1:
         return value
+    if isinstance(value, DataCondition) and len(args) == 1 and value.tensor is not None:
+        return number_of(tx, value)
     if isinstance(value, TensorValue):
         tx.tensors.check_special(value, "__int__")
         answer = tx.tensors.by_override(int, [value]) if len(args) == 1 else None

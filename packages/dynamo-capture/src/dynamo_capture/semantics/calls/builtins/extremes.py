@@ -9,8 +9,10 @@ from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.semantics.numbers import floats
 from dynamo_capture.semantics.registry import handles
 from dynamo_capture.semantics.tensors.content.choices import choose
+from dynamo_capture.semantics.tensors.content.conditions import as_tensor
 from dynamo_capture.values import NONE, Value, is_none, size_value
 from dynamo_capture.values.base import Context
+from dynamo_capture.values.numbers.condition import DataCondition
 from dynamo_capture.values.tensors.chosen import ChosenValue
 from fx_interface.symbols import Expr, maximum, minimum
 
@@ -57,6 +59,12 @@ def _better(
     answer = tx.operators.compare(symbol, ranked[0], best[0])
     if isinstance(answer, ChosenValue):  # a tensor, or what Python says of numbers: both have the same truth
         answer = answer.yes
+    if isinstance(answer, DataCondition) and not is_none(key):
+        answer = as_tensor(tx, answer)
+        of_floats = floats.chosen(tx, answer, ranked[0], best[0])
+        one = None if of_floats is None else choose(tx, answer, item, best[1])
+        if of_floats is not None and one is not None:
+            return of_floats, one
     rank, one = (choose(tx, answer, mine, theirs) for mine, theirs in zip(ranked, best, strict=True))
     if rank is not None and one is not None:
         return (one if is_none(key) else rank), one

@@ -20,7 +20,7 @@ from dynamo_capture.foundation.type_names import message_name
 from dynamo_capture.polyfills.python.sorting import sorted_by
 from dynamo_capture.semantics.calls.builtins.slots import attribute_name, refuse
 from dynamo_capture.semantics.registry import handles, pure
-from dynamo_capture.semantics.tensors.content import data_floats
+from dynamo_capture.semantics.tensors.content import conditions, data_floats
 from dynamo_capture.values import (
     NONE,
     CallIterator,
@@ -34,6 +34,7 @@ from dynamo_capture.values import (
     ObjectValue,
     SequenceValue,
     TensorValue,
+    TupleValue,
     Value,
     boolean,
     is_none,
@@ -42,6 +43,7 @@ from dynamo_capture.values import (
     tensors_of,
 )
 from dynamo_capture.values.base import Context
+from dynamo_capture.values.numbers.condition import DataCondition
 from dynamo_capture.values.objects.instance_dict import InstanceDictValue
 from dynamo_capture.values.operator_methods import check_metaclass
 from dynamo_capture.values.special_methods import rely_on
@@ -263,6 +265,11 @@ def _looks_for(truth: bool) -> Any:
     """``all`` looks for a false item, ``any`` for a true one."""
 
     def look(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        known = args[0].items if isinstance(args[0], (ListValue, TupleValue)) else ()
+        if any(isinstance(item, (DataCondition, TensorValue)) for item in known):
+            of_data = conditions.joined(tx, "|" if truth else "&", known)
+            if of_data is not None:
+                return of_data
         items = args[0].iterate(tx)
         while True:
             try:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 
-import torch
-
 from dynamo_capture.semantics.registry import handles
 from dynamo_capture.semantics.tensors.content import data_floats
 from dynamo_capture.values import Value
@@ -24,14 +22,14 @@ def absolute(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value 
 
 @handles(math.isnan)
 def is_nan(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
-    return data_floats.asked(tx, torch.isnan, args[0]) if len(args) == 1 else None
+    return data_floats.asked(tx, "isnan", args[0]) if len(args) == 1 else None
 
 
 @handles(math.isinf)
 def is_infinite(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
-    return data_floats.asked(tx, torch.isinf, args[0]) if len(args) == 1 else None
+    return data_floats.asked(tx, "isinf", args[0]) if len(args) == 1 else None
 
 
 @handles(math.isfinite)
 def is_finite(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
-    return data_floats.asked(tx, torch.isfinite, args[0]) if len(args) == 1 else None
+    return data_floats.asked(tx, "isfinite", args[0]) if len(args) == 1 else None

@@ -8,10 +8,12 @@ for g in gradients:
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, Final
 
 import torch
 
+from dynamo_capture.semantics.tensors.content.choices import is_open
 from dynamo_capture.semantics.tensors.content.data_numbers import truth_of
 from dynamo_capture.values import FALSE, TRUE, Const, SymValue, TensorValue, TupleValue, Value, one_tensor
 from dynamo_capture.values.base import Context
@@ -77,6 +79,43 @@ def negated(tx: Context, condition: DataCondition) -> Value | None:
         return DataCondition(condition.relations[0].negated())
     made = tx.tensors.call_function(torch.logical_not, [as_tensor(tx, condition)], {})
     return truth_of(tx, one_tensor(made), is_new=True)
+
+
+def opposite(tx: Context, value: Value) -> Value | None:
+    """``not value`` of a bool, of which data may tell which one; None where the graph has no such answer."""
+    if isinstance(value, DataCondition):
+        return negated(tx, value)
+    return FALSE if tx.truth(value) else TRUE
+
+
+def joined(tx: Context, symbol: str, values: Sequence[Value]) -> Value | None:
+    """The truth of some values combined by ``|`` or ``&``, in order; None where it is not a bool of each that data
+    answer, or a known one."""
+    found: Value | None = None
+    for value in values:
+        answer = value if is_bool(value) else asked(tx, value)
+        if answer is None:
+            return None
+        found = answer if found is None else combined_or_known(tx, symbol, found, answer)
+        if found is None:
+            return None
+    return found
+
+
+def combined_or_known(tx: Context, symbol: str, lhs: Value, rhs: Value) -> Value | None:
+    """As ``combined``, of two known ones too."""
+    if isinstance(lhs, Const) and isinstance(rhs, Const):
+        return tx.operators.binary(symbol, lhs, rhs)
+    return combined(tx, symbol, lhs, rhs)
+
+
+def asked(tx: Context, value: Value) -> DataCondition | None:
+    """The truth of a value, if data alone tell it."""
+    if isinstance(value, DataCondition):
+        return value
+    if not isinstance(value, TensorValue) or not is_open(value):
+        return None
+    return None if tx.tensors.followed.of(value) is not None else truth_of(tx, value)
 
 
 def chosen(tx: Context, condition: TensorValue, yes: Value, no: Value) -> Value | None:

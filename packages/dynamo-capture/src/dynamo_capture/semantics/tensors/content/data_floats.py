@@ -15,7 +15,8 @@ import torch
 
 from dynamo_capture.semantics.numbers import floats
 from dynamo_capture.semantics.tensors.content import data_numbers
-from dynamo_capture.values import Const, Value, one_tensor
+from dynamo_capture.sources.formulas import applied, apply, number
+from dynamo_capture.values import Const, Value, boolean, one_tensor
 from dynamo_capture.values.base import Context
 from dynamo_capture.values.tensors.float_bounds import Bounds, after_power, has_power
 from dynamo_capture.values.tensors.floating import ComputedFloat, RuntimeFloat
@@ -77,12 +78,15 @@ def power(tx: Context, symbol: str, lhs: Value, rhs: Value) -> Value | None:
 
 
 def root(tx: Context, value: Value) -> Value | None:
-    """``math.sqrt(value)`` of a float that only data tell and that is not below zero, which the graph states where it
-    is not known. None for others."""
-    if not isinstance(value, RuntimeFloat) or not is_of_data(value):
+    """``math.sqrt(value)`` of a float out of a tensor that is not below zero, which the graph states where it is not
+    known. None for others."""
+    if not isinstance(value, ComputedFloat) or not value.is_open:
         return None
-    given, bounds = value.tensor(), floats.bounds(value)
-    if not bounds.least >= 0:
+    given, bounds, formula = value.tensor(), value.bounds, value.formula
+    if formula is not None:
+        if not tx.facts.decide(formula, ">=", number(0)):
+            return None
+    elif not bounds.least >= 0:
         below = tx.tensors.call_function(operator.lt, [given, Const(0)], {})
         if not data_numbers.assume_true(
             tx, one_tensor(tx.tensors.call_function(torch.logical_not, [below], {}))
@@ -93,7 +97,8 @@ def root(tx: Context, value: Value) -> Value | None:
     found = tx.tensors.call_function(torch.abs, [tx.tensors.call_function(torch.sqrt, [wide], {})], {})
     is_zero = tx.tensors.call_function(operator.eq, [given, Const(0)], {})
     made = one_tensor(tx.tensors.call_function(torch.where, [is_zero, given, found], {}))
-    return ComputedFloat(tx, None, (value,), made, bounds=after_power(Bounds(0.0, bounds.largest), 0.5))
+    bounds = after_power(Bounds(0.0, bounds.largest), 0.5)
+    return ComputedFloat(tx, apply("math.sqrt", formula), (value,), made, bounds=bounds)
 
 
 _QUESTIONS: dict[str, Any] = {
@@ -115,20 +120,24 @@ def compare(tx: Context, symbol: str, lhs: Value, rhs: Value) -> Value | None:
     return data_numbers.truth_of(tx, answer, is_new=True)
 
 
-def asked(tx: Context, function: Any, value: Value) -> Value | None:
-    """What torch's ``function`` says about a float that only data tell: ``math.isnan``; None for others."""
-    if not isinstance(value, RuntimeFloat) or not is_of_data(value):
+def asked(tx: Context, name: str, value: Value) -> Value | None:
+    """What ``math.isnan``, and others that torch has by the same name, say about a float out of a tensor; None for
+    other values."""
+    if not isinstance(value, ComputedFloat) or not value.is_open:
         return None
-    answer = one_tensor(tx.tensors.call_function(function, [value.tensor()], {}))
+    if value.formula is not None:
+        return boolean(tx.facts.decide(applied(f"math.{name}", value.formula), "same", number(True)))
+    answer = one_tensor(tx.tensors.call_function(getattr(torch, name), [value.tensor()], {}))
     return data_numbers.truth_of(tx, answer, is_new=True)
 
 
 def absolute(tx: Context, value: Value) -> Value | None:
-    """``abs(value)`` of a float that only data tell; None for others."""
-    if not isinstance(value, RuntimeFloat) or not is_of_data(value):
+    """``abs(value)`` of a float out of a tensor; None for others."""
+    if not isinstance(value, ComputedFloat) or not value.is_open:
         return None
     made = one_tensor(tx.tensors.call_function(torch.abs, [value.tensor()], {}))
-    return ComputedFloat(tx, None, (value,), made, bounds=Bounds(0.0, floats.bounds(value).largest))
+    bounds = Bounds(0.0, value.bounds.largest)
+    return ComputedFloat(tx, apply("abs", value.formula), (value,), made, bounds=bounds)
 
 
 def is_of_data(value: Value) -> bool:

@@ -147,11 +147,20 @@ def truth_of(tx: Context, tensor: TensorValue, *, is_new: bool = False) -> DataC
 
 def _relation(tx: Context, flag: TensorValue) -> Relation:
     """What holds where the bool in a tensor of the trace's own is true."""
+    return Relation("!=", _as_integer(tx, flag).expr, 0)
+
+
+def number_of(tx: Context, condition: DataCondition) -> SymValue:
+    """``int(condition)`` of a bool that a tensor holds."""
+    return _as_integer(tx, condition.tensor)
+
+
+def _as_integer(tx: Context, flag: TensorValue) -> SymValue:
     taken = take_out(tx, one_tensor(flag.call_method(tx, "to", [Const(torch.int64)], {})))
     if taken is None:
         raise GraphBreak(CONTENT_DECIDES, "the truth of a tensor depends on its content")
     tx.tensors.state.asked.pop()
-    return Relation("!=", taken.expr, 0)
+    return taken
 
 
 def are_equal(tx: Context, one: Value, other: Value) -> Value | None:
