@@ -29,7 +29,7 @@ from dynamo_capture.values import (
 )
 from dynamo_capture.values.new_class import check_constant
 from dynamo_capture.values.numbers.condition import DataCondition
-from dynamo_capture.values.tensors.floating import RuntimeFloat
+from dynamo_capture.values.tensors.floating import LateFloat, RuntimeFloat
 from dynamo_capture.values.tensors.wrapper import WrapperValue
 from fx_interface.source import ItemSource, Source
 from fx_interface.symbols import Expr, IntLike, Symbol, symbol
@@ -72,6 +72,9 @@ class Collector:
         if isinstance(value, (SourcedConst, RuntimeFloat)) and value.is_handed_on:
             if value.source is not None:
                 self.sources[value.source] = None
+            elif isinstance(value, LateFloat):
+                for operand in value.operands:
+                    self.visit(operand)
             elif isinstance(value, RuntimeFloat):
                 self.nodes[self._tx.output.use(value.tensor().node)] = None
             return

@@ -26,7 +26,7 @@ from dynamo_capture.values import (
     TupleValue,
     Value,
 )
-from dynamo_capture.values.tensors.floating import RuntimeFloat
+from dynamo_capture.values.tensors.floating import LateFloat, RuntimeFloat
 from dynamo_capture.values.tensors.tensor import PLAIN_CLASSES
 from fx_interface.source import LocalSource, Source
 
@@ -167,6 +167,10 @@ class Reconstruction:
     def _push_unread(self, value: SourcedConst | RuntimeFloat) -> None:
         if value.source is not None:
             self.push_source(value.source)
+            return
+        if isinstance(value, LateFloat):
+            operands = list(value.operands)
+            self.call(value.function, lambda: self.push_all(operands), len(operands))
             return
         assert isinstance(value, RuntimeFloat)
         self._push_tensor(value.tensor())

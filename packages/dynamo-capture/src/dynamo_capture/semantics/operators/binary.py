@@ -18,7 +18,7 @@ from dynamo_capture.semantics.operators.object_operators import by_methods, cont
 from dynamo_capture.semantics.operators.pairs import Pairs
 from dynamo_capture.semantics.operators.refusals import TEXTS, check_containers, naming, refused
 from dynamo_capture.semantics.tensors.arguments import numpy_numbers
-from dynamo_capture.semantics.tensors.content import choices, conditions, data_floats
+from dynamo_capture.semantics.tensors.content import choices, conditions, data_floats, late_floats
 from dynamo_capture.values import (
     Const,
     DictValue,
@@ -67,7 +67,8 @@ def binary(tx: Context, symbol: str, lhs: Value, rhs: Value) -> Value:
             return text
     if lhs.is_open or rhs.is_open:
         plain = row.plain or symbol
-        computed = floats.binary(tx, plain, lhs, rhs) or data_floats.of_integers(tx, plain, lhs, rhs)
+        computed = late_floats.binary(tx, plain, lhs, rhs) or floats.binary(tx, plain, lhs, rhs)
+        computed = computed or data_floats.of_integers(tx, plain, lhs, rhs)
         computed = computed or data_floats.by_float(tx, plain, lhs, rhs)
         computed = computed or data_floats.power(tx, plain, lhs, rhs)
         if computed is not None:

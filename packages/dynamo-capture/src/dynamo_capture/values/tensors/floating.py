@@ -7,6 +7,7 @@ holds for this value only. Arithmetic with tensors and numbers does not ask.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -175,6 +176,30 @@ class DrawnFloat(RuntimeFloat):
     def compare(self, symbol: str, other: RuntimeFloat | int | float) -> bool:
         self.fix()
         raise AssertionError
+
+
+class LateFloat(RuntimeFloat):
+    """``function(*operands)`` of floats that only data tell, which Python computes when the graph has run: what is only
+    logged, or returned. The graph has no such float."""
+
+    __slots__ = ("function", "operands")
+
+    def __init__(self, tx: Context, function: Callable[..., float], operands: tuple[Value, ...]) -> None:
+        super().__init__(tx, None, None)
+        self.function = function
+        self.operands = operands
+
+    def children(self, tx: Context) -> list[Value]:
+        return list(self.operands)
+
+    def tensor(self) -> TensorValue:
+        raise GraphBreak(UNKNOWN_VALUE, f"{self.describe()} is not known in the graph")
+
+    def fix(self) -> None:
+        raise NotConstant(self)
+
+    def describe(self) -> str:
+        return f"what {self.function.__name__} gives when the graph has run"
 
 
 class ComputedFloat(RuntimeFloat):

@@ -175,6 +175,12 @@ OF_FLOATS = [
     lambda x, v: [any([v > 0, v > 1]), all([v > 0, v < 1, True]), int(v > 0), f"{v > 0}"],
     lambda x, v: max("abc", key={"a": v, "b": 1.0, "c": -v}.get),
     lambda x, v: x * min(1.0, 1.0 / ((v * 1e-200) ** 2 + 1e-6)),
+    lambda x, v: [round(v, 3), round(v**0, 1), f"{round(v, 2)}"],
+    lambda x, v: [math.exp(v), round(math.exp(v), 2) * 3, math.exp(v) / 7 - v],
+    lambda x, v: [math.log(v), math.log2(v), math.log10(v), 20 * math.log10(1.0 / math.sqrt(v))],
+    lambda x, v: [math.log1p(v)],
+    lambda x, v: [math.expm1(v), math.tanh(v), math.atan(v), math.erf(v), math.degrees(v)],
+    lambda x, v: [math.sin(v), math.cos(v), math.tan(v)],
 ]
 
 

@@ -20,7 +20,7 @@ from dynamo_capture.foundation.type_names import message_name
 from dynamo_capture.polyfills.python.sorting import sorted_by
 from dynamo_capture.semantics.calls.builtins.slots import attribute_name, refuse
 from dynamo_capture.semantics.registry import handles, pure
-from dynamo_capture.semantics.tensors.content import conditions, data_floats
+from dynamo_capture.semantics.tensors.content import conditions, data_floats, late_floats
 from dynamo_capture.values import (
     NONE,
     CallIterator,
@@ -237,6 +237,9 @@ def rounded(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
         return args[0]
     if isinstance(args[0], ObjectValue):
         return tx.calls.special(args[0], "__round__", args[1:])
+    late = late_floats.rounded(tx, args)
+    if late is not None:
+        return late
     constants = [tx.index(arg) for arg in args]
     return Const(tx.fold(lambda: round(*constants)))
 

@@ -1,11 +1,12 @@
-"""Functions of ``math`` for floats that only data tell: in the graph, where they have Python's bits there."""
+"""Functions of ``math`` for floats that only data tell: in the graph where they have Python's bits, else behind it."""
 
 from __future__ import annotations
 
 import math
+from typing import Any
 
-from dynamo_capture.semantics.registry import handles
-from dynamo_capture.semantics.tensors.content import data_floats
+from dynamo_capture.semantics.registry import Handler, handles
+from dynamo_capture.semantics.tensors.content import data_floats, late_floats
 from dynamo_capture.values import Value
 from dynamo_capture.values.base import Context
 
@@ -13,6 +14,17 @@ from dynamo_capture.values.base import Context
 @handles(math.sqrt)
 def square_root(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
     return data_floats.root(tx, args[0]) if len(args) == 1 else None
+
+
+def _computed_late(called: Any) -> Handler:
+    def compute(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+        return late_floats.function(tx, called, args)
+
+    return compute
+
+
+for _function in late_floats.FUNCTIONS:
+    handles(_function)(_computed_late(_function))
 
 
 @handles(math.fabs)
