@@ -16,7 +16,7 @@ from dynamo_capture.interpreter.opcodes.branches.writing import landing, run_ste
 from dynamo_capture.semantics.regions.steered.needless_operands import may_be_computed
 from dynamo_capture.semantics.tensors.content.choices import is_open
 from dynamo_capture.semantics.tensors.content.conditions import as_tensor, asked, combined, is_bool, negated
-from dynamo_capture.values import Value
+from dynamo_capture.values import TensorValue, Value
 from dynamo_capture.values.numbers.condition import DataCondition
 
 _LONGEST: Final = 48
@@ -33,6 +33,8 @@ def joined_jumps(frame: Frame, step: Step, following: int, jumps_if: bool) -> in
     """The next jump, which decides by its own answer and that on the stack, once their answer is on the stack: None
     where it is not so. ``step`` is the jump, taken where the truth is ``jumps_if``; ``following`` is where it leads
     otherwise."""
+    if not isinstance(frame.stack[-1], (DataCondition, TensorValue)):
+        return None
     end = _end(frame.steps, following, step)
     if end is None:
         return None
