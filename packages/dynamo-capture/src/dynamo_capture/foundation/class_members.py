@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import abc
 import enum
+import functools
 import sys
 import types
 from collections.abc import Iterable
@@ -81,17 +82,17 @@ def runs_program_when_known(cls: type) -> bool:
     if type(cls) is type and cls in _OF_LIBRARIES:
         return False
     bases = _bases(cls)
-    facts = {
-        name
-        for base in bases
-        if not is_heap_type(base)
-        for name, found in _names(base).items()
-        if type(found) in _KEPT_IN_C
-    }
+    facts = {name for base in bases if not is_heap_type(base) for name in _kept_in_c(base)}
     return any(_is_of_program(bases, name) for name in (*_COMPARED, *facts))
 
 
 _KEPT_IN_C = (types.GetSetDescriptorType, types.MemberDescriptorType)
+
+
+@functools.cache
+def _kept_in_c(cls: type) -> tuple[str, ...]:
+    """What a class in C, of which nothing changes, says that C keeps in an instance."""
+    return tuple([name for name, found in _names(cls).items() if type(found) in _KEPT_IN_C])
 
 
 def _is_of_program(bases: tuple[type, ...], name: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 
 from fx_interface.errors import UserLocation
 from fx_interface.symbols import Expr, IntLike
@@ -24,6 +24,7 @@ class Text:
         self._steps: list[str] = []
         self._tables: dict[str, str] = {}
         self._local_tables: dict[str, str] = {}
+        self._layouts: dict[Hashable, str] = {}
 
     def line(self, text: str) -> None:
         """One more statement."""
@@ -57,7 +58,12 @@ class Text:
 
     def layout(self, buffer: Buffer) -> str:
         """The table that describes a buffer: scalar type, rank, sizes, strides."""
-        return self.table((scalar_type(buffer.dtype), len(buffer.sizes), *buffer.sizes, *buffer.strides))
+        form = (buffer.dtype, buffer.sizes, buffer.strides)  # layers have the same few
+        found = self._layouts.get(form)
+        if found is None:
+            values = (scalar_type(buffer.dtype), len(buffer.sizes), *buffer.sizes, *buffer.strides)
+            found = self._layouts[form] = self.table(values)
+        return found
 
     def where(self, where: UserLocation | None) -> str:
         """A string literal that names a line of the user's program, empty if there is none."""

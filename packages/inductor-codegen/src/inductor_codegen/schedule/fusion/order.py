@@ -23,9 +23,14 @@ class Dependencies:
 
     def extend(self, unit: int, number: int) -> None:
         """``unit`` exists, and holds value ``number``."""
-        low, high = self._span.get(unit, (number, number))
-        self._span[unit] = (min(low, number), max(high, number))
-        self._needs.setdefault(unit, set())
+        span = self._span.get(unit)
+        if span is None:
+            self._span[unit] = (number, number)
+            self._needs[unit] = set()
+        elif number < span[0]:
+            self._span[unit] = (number, span[1])
+        elif number > span[1]:
+            self._span[unit] = (span[0], number)
 
     def add(self, unit: int, needed: int) -> None:
         """``unit`` runs after ``needed``."""
