@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import itertools
 
+import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fx_interface.symbols import ShapeEnv
-from fx_interface.tensor_spec import spec_of
+from fx_interface.tensor_spec import TensorSpec, spec_of
 from primtorch_decomps.strides import (
     format_strides,
     is_channels_last,
@@ -22,6 +23,7 @@ from primtorch_decomps.strides import (
     view_strides,
 )
 
+CPU = torch.device("cpu")
 SIZE = st.sampled_from([0, 1, 1, 2, 3, 4])
 
 
@@ -117,3 +119,15 @@ def test_views_of_sizes_from_data_keep_apart_what_cannot_be_one_run() -> None:
         assert is_inside(count, count * width, env)
         assert not is_inside(count * width, count, env)
     assert len(env.guards) == before
+
+
+@pytest.mark.parametrize("traced", [(1, 10), (10, 1), (2, 2)])
+def test_the_order_of_symbolic_strides_is_relied_on(traced) -> None:
+    """Equal strides are no order: sizes tell the dimensions apart then."""
+    env = ShapeEnv()
+    strides = tuple(env.create_symbol(hint, low=1) for hint in traced)
+    found = pointwise_strides([TensorSpec((3, 2), strides, torch.float32, CPU)], (3, 2), env)
+    assert found == torch.zeros(40).as_strided((3, 2), traced).neg().stride()
+    for other in ((1, 10), (10, 1), (2, 2), (3, 4)):
+        holds = all(guard.relation.holds(dict(zip(env.symbols, other, strict=True))) for guard in env.guards)
+        assert not holds or torch.zeros(40).as_strided((3, 2), other).neg().stride() == found

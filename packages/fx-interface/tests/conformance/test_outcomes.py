@@ -242,6 +242,22 @@ def test_rounding_is_allowed_where_it_is_asked_for():
     assert differences(one, two, values=rounding(1e-5, 0)) == []
 
 
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda number: (torch.eye(2) * number).to_sparse_csr(),
+        lambda number: (torch.eye(2) * number).to_sparse_bsr((1, 1)),
+        lambda number: torch.nested.nested_tensor([torch.ones(2) * number, torch.ones(3)]),
+    ],
+)
+def test_rounding_of_other_layouts(make):
+    make(1.0)  # torch warns once in a process
+    one, near, far = (observe(lambda number=number: make(number)) for number in (1.0, 1.0 + 1e-6, 1.1))
+    assert differences(one, near, values=rounding(1e-5, 0)) == []
+    assert differences(one, far, values=rounding(1e-5, 0))
+
+
 def test_other_objects_can_be_watched():
     log: list[int] = []
     expected = observe(lambda: log.append(1), also={"log": log})

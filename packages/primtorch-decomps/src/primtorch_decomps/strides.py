@@ -226,12 +226,12 @@ def _compare_dims(
         one, other = row[inner], row[outer]
         if (isinstance(one, int) and one == 0) or (isinstance(other, int) and other == 0):
             continue
-        if one is other or one == other:
-            if is_inside(sizes[outer], sizes[inner], env):
+        if one is not other and one != other:
+            if is_inside(one, other, env):
+                return -1
+            if is_inside(other, one, env):
                 return 1
-        elif is_inside(one, other, env):
-            return -1
-        else:
+        if is_inside(sizes[outer], sizes[inner], env):
             return 1
     return 0
 

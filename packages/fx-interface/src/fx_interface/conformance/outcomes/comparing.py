@@ -63,10 +63,17 @@ def rounding(relative: float, absolute: float) -> CompareValues:
     def compare(one: torch.Tensor, two: torch.Tensor) -> str | None:
         if not (one.is_floating_point() or one.is_complex()) or one.dtype.itemsize == 1:
             return same_bits(one, two)
+        if one.is_nested or one.layout != torch.strided:
+            is_alike = one.layout == two.layout and one.is_nested == two.is_nested
+            return compare(_dense(one), _dense(two)) if is_alike else same_bits(one, two)
         close = torch.isclose(one, two, rtol=relative, atol=absolute, equal_nan=True)
         return None if bool(close.all()) else f"{tensor_in_words(one)} is {tensor_in_words(two)}"
 
     return compare
+
+
+def _dense(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.to_padded_tensor(0.0) if tensor.is_nested else tensor.to_dense()
 
 
 def _without_versions(text: str) -> str:
