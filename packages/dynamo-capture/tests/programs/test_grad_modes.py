@@ -94,6 +94,50 @@ def test_inside_inference_mode():
     assert not fast(X).is_inference()
 
 
+def _kind(tensor):
+    return tensor.requires_grad, tensor.is_inference(), tensor._is_view(), tensor.is_leaf
+
+
+def _made_of_other_operators(x):
+    with torch.inference_mode():
+        made = [
+            x.to(torch.float32),
+            x.type_as(x),
+            x.broadcast_to(2, 3),
+            x.reshape(-1),
+            x.float().contiguous(),
+        ]
+        made += [
+            *x.tensor_split(2),
+            *x.hsplit(3),
+            *torch.broadcast_tensors(x, x),
+            *torch.meshgrid(x[0], x[0], indexing="ij"),
+        ]
+        new = [torch.vstack((x, x)), torch.outer(x[0], x[1]), x.to(torch.float64)]
+    return made, new
+
+
+def test_operators_of_other_operators_in_inference_mode(whole):
+    """Views and the argument itself are no tensors of inference mode there."""
+
+    def f(x):
+        made, new = _made_of_other_operators(x)
+        return [_kind(tensor) for tensor in made + new], made[0] is x, made[1] is x, made, new
+
+    whole(f, (given(),), (X,))
+
+
+@pytest.mark.parametrize("number", range(10))
+def test_they_are_written_to(same, number):
+    def f(x):
+        made, _ = _made_of_other_operators(x)
+        with torch.no_grad():
+            made[number].add_(1)
+        return x * 2
+
+    same(f, (given(),), (X.clone(),))
+
+
 def test_autocast(whole):
     def f(x, y):
         with torch.autocast("cpu", dtype=torch.bfloat16):

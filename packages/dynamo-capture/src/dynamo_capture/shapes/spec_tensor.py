@@ -6,6 +6,7 @@ result's spec an ``OperatorLibrary`` gives. So torch itself answers every questi
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable, Mapping
 from typing import Any, Final
@@ -69,6 +70,7 @@ class Inference:
     whether memory without content was made; ``may_fail``: whether an operator was called that may raise because of
     what is in its tensors; ``by_data``: whether a result's size is one that only data can tell. ``counts``: how many
     elements of a tensor are not zero. ``apart``: takes the operators of a function in place of their inference.
+    ``_keys``: the dispatch keys of the thread outside of operators.
     ``leaves_warnings``: an operator that warns in each call is Python's to run."""
 
     def __init__(
@@ -95,6 +97,7 @@ class Inference:
         self.read: list[SpecTensor] = []
         self._grown: TensorSpec | None = None
         self.apart: Callable[[OpOverload, tuple[Any, ...], Mapping[str, Any]], Any] | None = None
+        self._keys: Any = None
         self._mode = _InferenceMode(self)
 
     def tensor(
@@ -131,6 +134,7 @@ class Inference:
         self.written.clear()
         self.resized.clear()
         self.memory.clear()
+        self._keys = torch._C._dispatch_tls_local_include_set(), torch._C._dispatch_tls_local_exclude_set()
         function = COMPOSITES.get(function, function)
         if not self.env.symbols or function in _PRODUCTS:
             with self._mode:
@@ -144,6 +148,9 @@ class Inference:
             return self._wrap(self._grown)
         if self.apart is not None:
             return self.apart(func, args, kwargs)
+        if _is_composite(func):  # reached where autograd is left out, as in inference mode
+            with torch._C._ForceDispatchKeyGuard(*self._keys), self._mode:
+                return func.decompose(*args, **kwargs)
         if self.leaves_warnings and warns(func, args, kwargs):
             raise GraphBreak(OUTSIDE_WORLD, f"{func} gives a warning")
         if writes(func, args):
@@ -248,6 +255,13 @@ class Inference:
         if isinstance(arg, torch.Tensor):
             return TensorSpec(tuple(arg.shape), tuple(arg.stride()), arg.dtype, arg.device)
         return arg
+
+
+@functools.cache
+def _is_composite(func: OpOverload) -> bool:
+    """Whether ``func`` is made of other operators, which tell whether its result is a view, an argument or new."""
+    name = func.name()  # type: ignore[no-untyped-call]
+    return torch._C._dispatch_has_kernel_for_dispatch_key(name, "CompositeImplicitAutograd")
 
 
 def all_keys() -> Any:
