@@ -231,14 +231,22 @@ def test_an_input_that_changed_is_refused(compiled: Any) -> None:
         gradient.sum().backward()
 
 
-def test_an_input_that_is_gone_under_hooks_on_saved_tensors_is_refused(compiled: Any) -> None:
-    """Such hooks decide what is kept in memory."""
+@_PLACES_KNOWN
+@pytest.mark.parametrize("chosen", [False, True])
+@pytest.mark.parametrize("unpack", [lambda t: t, lambda t: t.clone()])
+def test_an_input_that_is_gone_under_hooks_on_saved_tensors_is_refused(
+    compiled: Any, chosen: bool, unpack: Callable[[torch.Tensor], torch.Tensor]
+) -> None:
+    """Such hooks decide what is kept in memory. Its place in autograd's graph is known still, so that a derivative with
+    respect to chosen tensors is refused, too."""
     x = D(3)
-    with torch.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t):
-        result = compiled(lambda h: h.tanh())(x * 2)
+    seen: list[torch.Tensor] = []
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: (seen.append(t), t.detach())[1], unpack):
+        result = compiled(lambda h, x: h.tanh() * x)(x * 2, x)
+    assert all(tensor._version == 0 for tensor in seen)
     (gradient,) = torch.autograd.grad(result.sum(), x, create_graph=True)
     with pytest.raises(RuntimeError, match=REFUSED.format("gone")):
-        gradient.sum().backward()
+        _ = torch.autograd.grad(gradient.sum(), x) if chosen else gradient.sum().backward()
 
 
 def test_inputs_are_kept_until_a_backward_lets_go(compiled: Any) -> None:

@@ -343,6 +343,23 @@ def test_infinite_parts_meet_at_the_results_that_they_come_from(compiled: Any) -
     assert str(found[1]) == str(found[0])
 
 
+def test_a_hook_that_gives_the_same_numbers_by_another_function(compiled: Any) -> None:
+    """``g * g`` is ``g`` where ``g`` is 1, and its derivative is twice that of ``g``."""
+
+    def program(x: torch.Tensor, w: torch.Tensor) -> Any:
+        first = x * x
+        return first, (first * w).sum()
+
+    found = []
+    for run in (program, compiled(program)):
+        x, w = torch.tensor([2.0, 3.0], requires_grad=True), torch.ones(2, requires_grad=True)
+        first, total = run(x, w)
+        first.register_hook(lambda g: g * g)
+        (gradient,) = torch.autograd.grad(total, x, create_graph=True)
+        found.append([gradient, *torch.autograd.grad(gradient.sum(), (x, w))])
+    torch.testing.assert_close(found[1], found[0], rtol=0, atol=0)
+
+
 def _scaled_by_a_leaf(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     scale = torch.full((3,), 2.0, requires_grad=True)
     return x * scale, scale

@@ -11,7 +11,7 @@ graph. So what stands for it leads there, and not to a copy of what made it (``F
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
@@ -33,6 +33,34 @@ class Freed(weakref.ref[torch.Tensor]):
     place: Any
     hooked: bool
 
+    @classmethod
+    def of(cls, value: torch.Tensor) -> Freed:
+        """Hooks of the program on saved tensors do not see it."""
+        assert _saved is not None
+        freed = cls(value)
+        if _top_hooks(True) is None:
+            freed.place = _saved(value, False)
+            freed.place.register_hooks(_nothing, list.pop)
+        else:
+            torch._C._autograd._push_saved_tensors_default_hooks(_nothing, list.pop)
+            try:
+                freed.place = _saved(value, False)
+            finally:
+                torch._C._autograd._pop_saved_tensors_default_hooks()
+        freed.hooked = bool(value._backward_hooks)
+        return freed
+
+    def tensor(self, content: torch.Tensor) -> torch.Tensor | None:
+        """``content`` in the place of the tensor; None where the tensor was overwritten since, as torch does not give
+        its place away then."""
+        self.place.data.append(content)
+        try:
+            placed: torch.Tensor = self.place.unpack()
+        except RuntimeError:
+            self.place.data.clear()
+            return None
+        return placed
+
 
 def loosely(value: Any) -> Any:
     """A tensor by weak reference, whatever happens to its hooks."""
@@ -41,25 +69,22 @@ def loosely(value: Any) -> Any:
 
 def with_its_hooks(value: Any) -> Any:
     """A tensor itself, or by weak reference if an earlier compiled function can make it again, and hooks that it has or
-    gets can be called when it is gone. Hooks of the program on saved tensors decide themselves what is kept, and would
-    see what is saved here: beside them tensors without hooks are not kept."""
+    gets can be called when it is gone. Hooks of the program on saved tensors decide themselves what is kept: beside
+    them no tensor is that has a history."""
     if not isinstance(value, torch.Tensor):
         return value
-    hooked = _top_hooks(True) is not None
     maker = value.grad_fn
-    if not hooked and (maker is None or _made_by((maker, value.output_nr)) is None):
-        return value
-    if maker is None or _saved is None or hooked:
-        return value if value._backward_hooks else weakref.ref(value)
-    freed = Freed(value)
-    freed.place = place = _saved(value, False)
-    place.register_hooks(_nothing, list.pop)
-    freed.hooked = bool(value._backward_hooks)
-    return freed
+    hooked = _top_hooks(True) is not None
+    if maker is None:
+        return value if not hooked or value._backward_hooks else weakref.ref(value)
+    remade = _made_by((maker, value.output_nr)) is not None
+    if _saved is None:  # a derivative that is refused could not lead to the place of one that is gone
+        return weakref.ref(value) if remade and not value._backward_hooks else value
+    return Freed.of(value) if remade or hooked else value
 
 
 def _nothing(tensor: torch.Tensor) -> list[torch.Tensor]:
-    """Where ``made_again`` puts the tensor that is to be given the place."""
+    """Where ``Freed.tensor`` puts the tensor that is to be given the place."""
     return []
 
 
@@ -92,12 +117,13 @@ def _made_by(edge: tuple[Any, int]) -> tuple[Callable[[Any, int], torch.Tensor |
 
 
 def _placed(made: torch.Tensor, freed: Freed) -> torch.Tensor | None:
-    """The tensor in the place of the one that is gone. Where that was overwritten since, torch does not give the place
-    away: then it has a history of its own, which leads to no hooks."""
-    freed.place.data.append(made.detach())
-    try:
-        placed: torch.Tensor = freed.place.unpack()
-    except RuntimeError:
-        freed.place.data.clear()
-        return None if freed.hooked else made
-    return placed
+    """The tensor in the place of the one that is gone. Where that was overwritten, it has a history of its own, which
+    leads to no hooks."""
+    placed = freed.tensor(made.detach())
+    return made if placed is None and not freed.hooked else placed
+
+
+def places_of_gone(loose: Iterable[Any]) -> list[torch.Tensor]:
+    """For each tensor of these that is gone, an empty one in its place in autograd's graph."""
+    gone = [value for value in loose if isinstance(value, Freed) and value() is None]
+    return [placed for freed in gone if (placed := freed.tensor(torch.empty(0))) is not None]

@@ -19,7 +19,12 @@ from typing import Any, NamedTuple, TypeAlias
 import torch
 
 from aot_autograd.plan import BackwardPlan, FromGraph, JointPlan, SavedInput, ViewOf
-from aot_autograd.runtime.double_backward.freed_inputs import loosely, made_again, with_its_hooks
+from aot_autograd.runtime.double_backward.freed_inputs import (
+    loosely,
+    made_again,
+    places_of_gone,
+    with_its_hooks,
+)
 from aot_autograd.runtime.double_backward.read_results import ReadResults, Sources, replacing, through_results
 from fx_interface.execution.undo import RandomStates, random_states, set_random_states
 
@@ -51,6 +56,10 @@ class Remembered(NamedTuple):
     def alive(self) -> list[Any]:
         """What there still is of it."""
         return [*self.owned, *(v() if isinstance(v, weakref.ref) else v for v, _ in self.loose)]
+
+    def places_of_gone(self) -> list[torch.Tensor]:
+        """Something in the place in autograd's graph of each input that is gone."""
+        return places_of_gone([value for value, _ in self.loose])
 
     def let_go(self) -> Remembered:
         """The same, which keeps none of the other inputs."""

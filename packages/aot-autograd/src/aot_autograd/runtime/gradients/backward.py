@@ -204,7 +204,7 @@ class Backward:
             return self._again(ctx, saved, given, grads)
         with torch.no_grad():
             gradients = self._compiled(ctx, saved, dense(grads), False, False)
-        connected = [*saved, *ctx.remembered.alive(), *grads]
+        connected = [*saved, *ctx.remembered.alive(), *ctx.remembered.places_of_gone(), *grads]
         if self._saves_computed:  # of inputs that are gone: what was saved has no history that leads to them
             connected.append(torch.empty(0, requires_grad=True))
         return refuse(gradients, connected, given)

@@ -106,9 +106,12 @@ class Given:
         return rest, {}, None
 
     def _is_all(self, index: int, total: torch.Tensor) -> bool:
-        """Whether the part that was given to result ``index`` is all that arrives there."""
+        """Whether the part that was given to result ``index`` is all that arrives there. Where this will be
+        differentiated, another tensor with the same numbers may be another function."""
         part, version = self.parts[index]
-        return (total is part or torch.equal(total, part)) and part._version == version
+        if total is not part and (torch.is_grad_enabled() or not torch.equal(total, part)):
+            return False
+        return part._version == version
 
 
 class _Link:
