@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import pytest
@@ -114,3 +115,72 @@ def test_operands_that_raise_raise_where_they_are_computed(same):
         return x - 1
 
     same(program, *[(torch.tensor([v]), torch.zeros(2)) for v in (1.0, -1.0)])
+
+
+ROWS = [(torch.tensor(row),) for row in ([1.0, 2.0], [math.nan, -1.0], [3.0, math.inf], [-1.0, -2.0])]
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        lambda x: any(v > 2 for v in x),
+        lambda x: all(torch.isfinite(v) for v in x.unbind()),
+        lambda x: not any(v.item() > 2 for v in x),
+        lambda x: [any(v > k for v in x) for k in range(3)],
+        lambda x: any(any(v > k for v in x) for k in range(2)),
+        lambda x: any(map(torch.isnan, x)),
+        lambda x: any(x[k] > 2 for k in range(2) if x[k].dim() == 0) ^ True,
+    ],
+)
+def test_all_items_of_generators_are_asked(program):
+    graphs = []
+    captured = optimize(lambda graph, _: graphs.append(graph) or graph.forward, operators=LIBRARY)(program)
+    for call in ROWS:
+        assert captured(*call) == program(*call)
+    assert len(graphs) == 1
+
+
+def test_generators_that_do_something_are_asked_one_by_one(same):
+    def program(x, log):
+        first = any(log.append(1) or v > 2 for v in x)
+        items = (v > 2 for v in x)
+        second = any(items)
+        rest = [1 for _ in items]
+        rows = iter(x)
+        third = any(v > 2 for v in rows)
+        return first, second, rest, third, len(list(rows)), log
+
+    same(program, *[(*call, []) for call in ROWS])
+
+
+def test_items_that_raise_are_only_asked_for_where_eager_asks(same):
+    def program(x):
+        try:
+            return any(x[k] > 2 for k in range(3))
+        except IndexError as error:
+            return str(error)
+
+    same(program, *ROWS)
+
+
+def test_generators_that_end_with_an_effect(same):
+    def program(x):
+        log = []
+
+        def answers():
+            try:
+                for v in x:
+                    yield v > 2
+            finally:
+                log.append("closed")
+
+        return any(answers()), log
+
+    same(program, *ROWS)
+
+
+def test_generators_without_an_end_are_not_taken_to_it(same):
+    def program(x):
+        return any(x.nan_to_num(0, 5, 0).sum() + k > 3 for k in itertools.count())
+
+    same(program, *ROWS)

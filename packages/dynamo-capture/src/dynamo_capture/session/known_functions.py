@@ -10,6 +10,7 @@ from dataclasses import field
 from types import CodeType
 from typing import NamedTuple, TypeAlias
 
+from fx_interface.errors import UserLocation
 from fx_interface.python_runtime.quick_dataclasses import dataclass
 
 
@@ -33,13 +34,15 @@ def key_of(part: Part) -> object:
 class KnownFunctions:
     """``traced``: to their end; ``calling``: they call modules that have others inside, so that what they do is a large
     part of a program; ``left``: their calls are left to Python. ``loops_left`` are left where they stand;
-    ``loops_of_data``: in each round Python is given numbers of tensors."""
+    ``loops_of_data``: in each round Python is given numbers of tensors; ``one_by_one``: lines with iterators that data
+    end, of which no more may be taken than needed."""
 
     traced: dict[int, CodeType] = field(default_factory=dict)
     calling: dict[int, CodeType] = field(default_factory=dict)
     left: dict[int, CodeType] = field(default_factory=dict)
     loops_left: dict[object, Loop] = field(default_factory=dict)
     loops_of_data: dict[object, Loop] = field(default_factory=dict)
+    one_by_one: set[UserLocation | None] = field(default_factory=set)
 
     def is_small(self, code: CodeType) -> bool:
         """Whether this is surely no large part of a program."""
@@ -71,3 +74,4 @@ class KnownFunctions:
         self.left.clear()
         self.loops_left.clear()
         self.loops_of_data.clear()
+        self.one_by_one.clear()

@@ -19,6 +19,7 @@ from dynamo_capture.foundation.errors import GraphBreak, NotConstant, UserRaise
 from dynamo_capture.foundation.type_names import message_name
 from dynamo_capture.polyfills.python.sorting import sorted_by
 from dynamo_capture.semantics.calls.builtins.slots import attribute_name, refuse
+from dynamo_capture.semantics.regions.steered import needless_items
 from dynamo_capture.semantics.registry import handles, pure
 from dynamo_capture.semantics.tensors.content import conditions, data_floats, late_floats
 from dynamo_capture.values import (
@@ -279,6 +280,10 @@ def _looks_for(truth: bool) -> Any:
                 item = items.next(tx)
             except IteratorStop:
                 return boolean(not truth)
+            if isinstance(item, (DataCondition, TensorValue)):
+                of_all = needless_items.answer(tx, items, item, "|" if truth else "&")
+                if of_all is not None:
+                    return of_all
             if tx.truth(item) is truth:
                 return boolean(truth)
 

@@ -139,8 +139,12 @@ def _is_harmless(body: _Tried) -> bool:
 def costs_little(body: Body) -> bool:
     """Whether what is in a sub-graph may be done for nothing: few operations, none of them costly or of a size that
     data tell."""
-    calls = _calls(body)
-    return len(calls) <= _MOST_NODES and not any(
+    return are_cheap(_calls(body), _MOST_NODES)
+
+
+def are_cheap(calls: Sequence[Node], most: int) -> bool:
+    """Whether operations are ``most`` at most, and none of them costly or of a size that data tell."""
+    return len(calls) <= most and not any(
         _name(node) in _COSTLY or BORN_KEY in node.meta or EXPECTED_KEY in node.meta for node in calls
     )
 
