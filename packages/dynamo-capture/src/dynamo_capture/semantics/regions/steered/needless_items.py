@@ -37,7 +37,7 @@ def answer(tx: Context, items: Value, first: Value, symbol: str) -> Value | None
     if output.is_transformed or tx.tensors.modes or tx.tensors.emptied or asked(tx, first) is None:
         return None
     advanced = _inner(items)
-    outer = [one for one in tx.generators if one not in advanced]
+    outer = [one for one in tx.generators if not one.finished and one not in advanced]
     last, bodies, drawn = next(reversed(output.graph.nodes), None), len(output.bodies), len(tx.draws.log)
     with _watched(tx) as touched, _told(output) as told:
         values = _rest(tx, items, first)
