@@ -129,6 +129,7 @@ ROWS = [(torch.tensor(row),) for row in ([1.0, 2.0], [math.nan, -1.0], [3.0, mat
         lambda x: [any(v > k for v in x) for k in range(3)],
         lambda x: any(any(v > k for v in x) for k in range(2)),
         lambda x: any(map(torch.isnan, x)),
+        lambda x: any(v > 2 for v in x) or all(v < 0 for v in x),
         lambda x: any(x[k] > 2 for k in range(2) if x[k].dim() == 0) ^ True,
     ],
 )

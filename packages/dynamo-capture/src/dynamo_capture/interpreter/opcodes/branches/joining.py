@@ -21,7 +21,12 @@ from dynamo_capture.values.numbers.condition import DataCondition
 
 _LONGEST: Final = 48
 _PREFIXES: Final = ("LOAD_", "BUILD_", "BINARY_", "CALL", "UNARY_")
-_OTHERS: Final = frozenset({"PUSH_NULL", "PRECALL", "KW_NAMES", "COMPARE_OP", "IS_OP", "CONTAINS_OP", "NOP"})
+_OTHERS: Final = frozenset(
+    {
+        *("PUSH_NULL", "PRECALL", "KW_NAMES", "COMPARE_OP", "IS_OP", "CONTAINS_OP", "NOP"),
+        *("MAKE_FUNCTION", "SET_FUNCTION_ATTRIBUTE", "GET_ITER"),
+    }
+)
 """Instructions that bind no name and go nowhere else."""
 _JUMPS: Final = {
     **dict.fromkeys(("POP_JUMP_FORWARD_IF_TRUE", "POP_JUMP_BACKWARD_IF_TRUE", "POP_JUMP_IF_TRUE"), True),
