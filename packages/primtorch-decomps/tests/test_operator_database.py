@@ -93,8 +93,10 @@ def check(op: Any, args: Any, kwargs: Any) -> None:
         check_values(op, args, kwargs, slack=256.0 if op in ROUGH else 8.0)
 
 
+NIGHTLY = {torch.bfloat16: pytest.mark.nightly}
+"""Dtypes whose samples take the ways of another one's: those of float32, with other roundings."""
 CASES = [
-    pytest.param(info, dtype, id=f"{info.formatted_name}-{dtype}")
+    pytest.param(info, dtype, id=f"{info.formatted_name}-{dtype}", marks=NIGHTLY.get(dtype, ()))
     for info in database.op_db
     if not info.name.startswith("jiterator")  # they exist on CUDA devices only
     for dtype in (torch.float32, torch.bfloat16, torch.int64, torch.bool)

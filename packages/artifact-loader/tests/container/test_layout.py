@@ -65,6 +65,7 @@ def test_the_64_bit_form(make: Any) -> None:
             load(path)
 
 
+@pytest.mark.nightly
 def test_more_than_4_gb(tmp_path: Path) -> None:
     """A sparse file: the content is zeros, of which all pieces but the last have one digest."""
     size = (4 << 30) + 5
