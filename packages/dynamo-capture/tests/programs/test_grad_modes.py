@@ -113,6 +113,7 @@ def _made_of_other_operators(x):
             *torch.broadcast_tensors(x, x),
             *torch.meshgrid(x[0], x[0], indexing="ij"),
         ]
+        made += [*x.chunk(2), x.flatten(), x.unflatten(1, (3, 1)), x.swapaxes(0, 1), *torch.atleast_2d(x, x)]
         new = [torch.vstack((x, x)), torch.outer(x[0], x[1]), x.to(torch.float64)]
     return made, new
 
@@ -125,6 +126,26 @@ def test_operators_of_other_operators_in_inference_mode(whole):
         return [_kind(tensor) for tensor in made + new], made[0] is x, made[1] is x, made, new
 
     whole(f, (given(),), (X,))
+
+
+def test_operators_of_other_operators_behind_a_break_in_inference_mode(same):
+    def f(x):
+        with torch.inference_mode():
+            print(end="")
+            made, new = _made_of_other_operators(x)
+            return [_kind(tensor) for tensor in made + new], made, new
+
+    same(f, (given(),), (X.clone(),), (X.clone().requires_grad_(),))
+
+
+def test_views_of_views_in_inference_mode_that_has_gradients_on(same):
+    """A view of a leaf that is itself a view of what requires no grad requires none."""
+
+    def f(x):
+        with torch.inference_mode(), torch.enable_grad():
+            return [_kind(row) for row in x]
+
+    same(f, (X.clone().requires_grad_(),), (X.view_as(X).requires_grad_(),))
 
 
 @pytest.mark.parametrize("number", range(10))

@@ -43,7 +43,7 @@ def check_views(tx: Context, outcome: Outcome, tensors: Sequence[TensorValue]) -
     gradients, or it is written to, which autograd may refuse, or refuse to read it from then on."""
     if tx.levels:
         return
-    if torch.is_grad_enabled():
+    if torch.is_grad_enabled() and not torch.is_inference_mode_enabled():
         _check_written(tx, outcome, tensors)
     else:
         _check_made(tx, outcome, tensors)
