@@ -109,6 +109,19 @@ def test_what_is_made_in_inference_mode_is_an_inference_tensor(library: Any) -> 
     assert torch.equal(after, torch.full((2, 3), 3.0))
 
 
+def test_what_shares_the_memory_of_an_inference_tensor_is_one(library: Any) -> None:
+    def build(graph: Graph, x: Any) -> Any:
+        block = graph.call_function(modes.enter_inference_mode, (True,))
+        inside = graph.call_function(torch.mul, (x, 2))
+        other = graph.call_function(torch.mul, (x, 3))
+        graph.call_function(modes.exit_inference_mode, (block,))
+        row = graph.call_function(torch.select, (inside, 0, 0))
+        return row, graph.call_method("detach", (other,)), graph.call_method("clone", (inside,))
+
+    made = _compiled(build, torch.ones(2, 3), library)(torch.ones(2, 3))
+    assert [t.is_inference() for t in made] == [True, True, False]
+
+
 def test_leaving_inference_mode_is_refused(library: Any) -> None:
     def build(graph: Graph, x: Any) -> Any:
         block = graph.call_function(modes.enter_inference_mode, (False,))

@@ -82,8 +82,11 @@ class Trace:
         spec = value.spec
         if not isinstance(spec, TensorSpec):
             raise UnsupportedProgramError("AOT109", f"{value.op} returned {spec}, not a tensor")
-        ordinary = step is not None and storage.base is not None and not storage.base.is_inference()
-        with torch.inference_mode(False) if ordinary and torch.is_inference_mode_enabled() else nullcontext():
+        inferring = torch.is_inference_mode_enabled()
+        if storage.base is not None:  # what shares its memory is what it is, whatever the mode
+            inferring = storage.base.is_inference()
+        changed = inferring is not torch.is_inference_mode_enabled()
+        with torch.inference_mode(inferring) if changed else nullcontext():
             offset = storage.begin if offset is None else offset
             made: TracedTensor = self.sizes.wrapper(TracedTensor, spec, offset=offset)
         made.storage_record = storage
