@@ -260,8 +260,10 @@ class Inference:
 @functools.cache
 def _is_composite(func: OpOverload) -> bool:
     """Whether ``func`` is made of other operators, which tell whether its result is a view, an argument or new; not if
-    its own kernel makes views of what they give, as that of ``chunk`` does."""
+    its own kernel makes views of what they give, as that of ``chunk`` does. TorchScript has operators without one."""
     name = func.name()  # type: ignore[no-untyped-call]
+    if not torch._C._dispatch_has_kernel(name):
+        return False
     has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key
     return has_kernel(name, "CompositeImplicitAutograd") and not has_kernel(name, "ADInplaceOrView")
 

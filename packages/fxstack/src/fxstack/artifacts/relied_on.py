@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import fx_guards
+from dynamo_capture.sources.sources import TensorAttributeSource
 from fx_guards.kinds.state import GlobalState
 from fx_guards.kinds.tensor import TensorMatch
 from fx_interface.source import (
@@ -116,6 +117,8 @@ def _is_stated(guard: Any) -> bool:
     source: Source | None = getattr(guard, "source", None)
     if source is None:
         return False
+    if isinstance(source, TensorAttributeSource) and source.name == "_base":
+        return True  # what autograd notes of an argument that is a view is noted when the file runs, which makes views
     is_read_plainly = True
     while source.base is not None:
         is_absence = isinstance(source, InstanceDictSource) and isinstance(guard, _ABSENT)
