@@ -237,3 +237,18 @@ def test_a_byte_without_dimensions_is_a_mask(whole, number):
         return x[byte], x[byte, 1:], x[torch.tensor(number, dtype=torch.int32)], y, y.sum()[byte]
 
     whole(program, (torch.arange(3.0), torch.tensor(number, dtype=torch.uint8)))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.int64])
+def test_what_is_stored_by_a_known_mask_is_not_converted(same, dtype):
+    """Torch refuses another dtype, and would convert it for ``y[True] = ...``."""
+
+    def program(x):
+        y = torch.tensor(1.5)
+        try:
+            y[y > 0] = x.sum()
+        except RuntimeError as error:
+            return y, str(error)
+        return y
+
+    same(program, (torch.ones(3, dtype=dtype),), breaks=None)

@@ -334,3 +334,24 @@ def test_keys_whose_hash_has_no_effects_stay_in_the_graph():
     compiled = optimize(backend, fullgraph=True)(lambda x: (x + 1) * _known(settings))
     assert torch.equal(compiled(X), X + 1)
     assert len(graphs) == 1
+
+
+class _AnswersEquality:
+    def __init__(self, answer):
+        self.answer = answer
+
+    def __eq__(self, other):
+        RAN.append("eq")
+        return self.answer
+
+
+def test_a_tensor_differs_from_an_object_by_its_equality():
+    """``object.__ne__`` asks ``__eq__``."""
+
+    def program(x, one):
+        return x != one, one != x, x.sum() > 0
+
+    _same(
+        program,
+        *[lambda answer=answer: (X, _AnswersEquality(answer)) for answer in (True, None, NotImplemented)],
+    )

@@ -153,14 +153,27 @@ def _compare_tensors(tx: Context, symbol: str, lhs: Value, rhs: Value) -> Value:
         own = tx.calls.special(lhs, left, [rhs])
         if not own.stands_for(NotImplemented):
             return own
+    elif isinstance(lhs, ObjectValue) and _differs_by_equality(tx, symbol, lhs):
+        own = tx.calls.special(lhs, "__eq__", [rhs])
+        if not own.stands_for(NotImplemented):
+            return boolean(not tx.truth(own))
     other = rhs if isinstance(lhs, TensorValue) else lhs
-    if isinstance(other, ObjectValue) and tx.attributes.overrides(other, right):
+    if isinstance(other, ObjectValue) and (
+        tx.attributes.overrides(other, right) or _differs_by_equality(tx, symbol, other)
+    ):
         raise GraphBreak(OBJECT_OPERATION, f"{symbol} between a tensor and {other.describe()}")
     asked = any(isinstance(one, TensorValue) and one.is_overridden(tx) for one in (lhs, rhs))
     if symbol in ("==", "!=") and _is_no_operand(other) and not asked:
         return boolean(symbol == "!=")
     check_containers(tx, symbol, lhs, rhs)
     return tx.tensors.call_function(function, [lhs, rhs], {})
+
+
+def _differs_by_equality(tx: Context, symbol: str, value: ObjectValue) -> bool:
+    """Whether ``!=`` asks the object's own ``__eq__``, as ``object.__ne__`` does."""
+    if symbol != "!=" or tx.attributes.in_class(value.cls, "__ne__") is not object.__ne__:
+        return False
+    return tx.attributes.overrides(value, "__eq__")
 
 
 @_PAIRS.either(ObjectValue)

@@ -256,7 +256,7 @@ class Operations(Outcomes):
         if self.emptied and any(tensor.memory.real is not None for tensor in tensors):
             raise GraphBreak(TENSOR_MEMORY, "an existing tensor is used after a storage was emptied")
         if outcome.reads:
-            chosen = [tensors[index] for index in outcome.reads]
+            chosen = indexing.checked(function, call.args, [tensors[index] for index in outcome.reads])
             known = contents.with_numbers(tx, call.args, kwargs, chosen, masks=function in indexing.FUNCTIONS)
             return self.operation(call.op, call.target, function, *known)
         if outcome.warns:

@@ -11,6 +11,7 @@ before; torch leaves others open by itself.
 from __future__ import annotations
 
 import operator
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -37,6 +38,7 @@ from fx_interface.symbols import Expr, Relation
 FUNCTIONS = (operator.getitem, operator.setitem)
 """Reading and writing by an index."""
 _EVERYTHING = Const(slice(None))
+_MASKS = (torch.bool, torch.uint8)
 _PLAIN = (int, float, complex, slice, type(None), type(...), tuple)
 
 
@@ -78,6 +80,16 @@ def without_open_integers(tx: Context, owner: TensorValue, key: Value) -> tuple[
             owner = found
     rest = [item for place, item in enumerate(items) if taken.get(place) is None]
     return owner, TupleValue(rest) if rest else None
+
+
+def checked(function: Any, args: Sequence[Value], known: list[TensorValue]) -> list[TensorValue]:
+    """The tensors whose content is ``known``. A graph break where one is a mask, which becomes a bool, and what is
+    stored by it has another dtype: ``x[True] = y`` converts it, and ``x[torch.tensor(True)] = y`` is refused."""
+    if function is operator.setitem and any(one.meta.spec.dtype in _MASKS for one in known):
+        dtypes = {one.meta.spec.dtype for one in (args[0], args[2]) if isinstance(one, TensorValue)}
+        if len(dtypes) > 1:
+            raise GraphBreak(UNTRACEABLE, "a tensor of another dtype is stored by a mask")
+    return known
 
 
 def with_tensors(tx: Context, value: Value) -> Value:
