@@ -12,7 +12,7 @@ from typing import Final
 
 from dynamo_capture.frames.frame import Frame
 from dynamo_capture.frames.steps import Step
-from dynamo_capture.interpreter.opcodes.branches.writing import landing, run_steps
+from dynamo_capture.interpreter.opcodes.branches.writing import end_of, landing, run_steps
 from dynamo_capture.semantics.regions.steered.needless_operands import may_be_computed
 from dynamo_capture.semantics.tensors.content.choices import is_open
 from dynamo_capture.semantics.tensors.content.conditions import as_tensor, asked, combined, is_bool, negated
@@ -20,7 +20,6 @@ from dynamo_capture.values import TensorValue, Value
 from dynamo_capture.values.numbers.condition import DataCondition
 
 _LONGEST: Final = 48
-_PREFIXES: Final = ("LOAD_", "BUILD_", "BINARY_", "CALL", "UNARY_")
 _OTHERS: Final = frozenset(
     {
         *("PUSH_NULL", "PRECALL", "KW_NAMES", "COMPARE_OP", "IS_OP", "CONTAINS_OP", "NOP"),
@@ -71,19 +70,12 @@ def joined_values(frame: Frame, step: Step, is_either: bool) -> int | None:
 
 def _end(steps: Sequence[Step], first: int, jump: Step) -> int | None:
     """The instruction with which the second operand has been computed; None: it is computed otherwise."""
-    for place, step in enumerate(steps[first : first + _LONGEST], first):
-        if (
-            step.opname == "TO_BOOL"
-            or step.opname in _JUMPS
-            or step.opname == jump.opname
-            or place == jump.target
-        ):
-            return place if place > first else None
-        if step.handler != jump.handler:
-            return None
-        if not step.opname.startswith(_PREFIXES) and step.opname not in _OTHERS:
-            return None
-    return None
+
+    def ends(place: int) -> bool:
+        name = steps[place].opname
+        return name == "TO_BOOL" or name in _JUMPS or name == jump.opname or place == jump.target
+
+    return end_of(steps[first : first + _LONGEST], jump, _OTHERS, ends)
 
 
 def _joined(frame: Frame, first: int, end: int, *, asks_for: bool, is_either: bool) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Final
 
 from dynamo_capture.foundation.break_kinds import CONTENT_DECIDES
@@ -14,6 +14,7 @@ from dynamo_capture.values import TensorValue, Value
 
 _LONGEST: Final = 64
 _PREFIXES: Final = ("LOAD_", "BUILD_", "BINARY_", "CALL", "UNARY_")
+"""Of instructions that compute a value from others."""
 _OTHERS: Final = frozenset(
     {
         "PUSH_NULL",
@@ -72,14 +73,23 @@ def run_steps(frame: Frame, stack: Sequence[Value], first: int, end: int) -> Non
 def _end(steps: Sequence[Step], first: int, jump: Step) -> int | None:
     """The step at which the instructions of the branch have ended and go on where the jump leads; None: they may go
     elsewhere, or bind names."""
-    for place, step in enumerate(steps[first : first + _LONGEST], first):
-        if place == jump.target or (
-            step.opname in _JUMPS and landing(steps, place) == landing(steps, jump.target)
-        ):
-            return place if place > first else None
-        if step.handler != jump.handler:
-            return None
-        if not step.opname.startswith(_PREFIXES) and step.opname not in _OTHERS:
+
+    def ends(place: int) -> bool:
+        goes_there = steps[place].opname in _JUMPS and landing(steps, place) == landing(steps, jump.target)
+        return place == jump.target or goes_there
+
+    return end_of(steps[first : first + _LONGEST], jump, _OTHERS, ends)
+
+
+def end_of(
+    steps: Sequence[Step], jump: Step, others: Collection[str], ends: Callable[[int], bool]
+) -> int | None:
+    """The first of the instructions behind a jump that ``ends`` them, by its place; None where it is the first one, or
+    one before it is none that computes a value nor one of the ``others``."""
+    for step in steps:
+        if ends(step.index):
+            return step.index if step is not steps[0] else None
+        if step.handler != jump.handler or not (step.opname.startswith(_PREFIXES) or step.opname in others):
             return None
     return None
 

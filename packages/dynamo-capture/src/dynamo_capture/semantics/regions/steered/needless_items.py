@@ -39,7 +39,7 @@ def answer(tx: Context, items: Value, first: Value, symbol: str) -> Value | None
     advanced = _inner(items)
     outer = [one for one in tx.generators if not one.finished and one not in advanced]
     last, bodies, drawn = next(reversed(output.graph.nodes), None), len(output.bodies), len(tx.draws.log)
-    with _watched(tx) as touched, _told(output) as told:
+    with tx.effects.observed() as touched, _told(output) as told:
         values = _rest(tx, items, first)
     found = None if values is None else joined(tx, symbol, values)
     made = _calls_behind(output.graph.nodes, last)
@@ -68,21 +68,6 @@ def _rest(tx: Context, items: IteratorValue, first: Value) -> list[Value] | None
     except (GraphBreak, NotConstant, UnbackedSymbolError, UserRaise):
         return None
     return None
-
-
-@contextmanager
-def _watched(tx: Context) -> Iterator[list[Any]]:
-    """Collects what is changed."""
-    effects, found = tx.effects, list[Any]()
-    watching, first = effects.watching, len(effects.touched)
-    effects.watching = True
-    try:
-        yield found
-    finally:
-        effects.watching = watching
-        found += effects.touched[first:]
-        if not watching:
-            effects.touched.clear()
 
 
 @contextmanager
