@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from benchmarks.image_models import DenseNet, MLPMixer, MobileNetV3, UNetBlock
 from benchmarks.models import NormMLP, Workload
 
 
@@ -107,6 +108,111 @@ def _convnext() -> nn.Module:
     return model
 
 
+def _t5() -> nn.Module:
+    from transformers import T5Config, T5ForConditionalGeneration
+
+    config = T5Config(dropout_rate=0.0, use_cache=False, decoder_start_token_id=0)
+    model: nn.Module = T5ForConditionalGeneration(config)
+    return model
+
+
+def _whisper() -> nn.Module:
+    from transformers import WhisperConfig, WhisperForConditionalGeneration
+
+    config = WhisperConfig(
+        d_model=512,
+        encoder_layers=6,
+        decoder_layers=6,
+        encoder_attention_heads=8,
+        decoder_attention_heads=8,
+        encoder_ffn_dim=2048,
+        decoder_ffn_dim=2048,
+        dropout=0.0,
+        use_cache=False,
+    )
+    model: nn.Module = WhisperForConditionalGeneration(config)
+    return model
+
+
+def _sound(_: int | None) -> dict[str, Any]:
+    generator = torch.Generator().manual_seed(3)
+    return {
+        "input_features": torch.randn(8, 80, 3000, generator=generator),
+        "labels": torch.randint(0, 51865, (8, 128), generator=generator),
+    }
+
+
+def _mixtral() -> nn.Module:
+    from transformers import MixtralConfig, MixtralForCausalLM
+
+    config = MixtralConfig(
+        vocab_size=32000,
+        hidden_size=1024,
+        intermediate_size=3584,
+        num_hidden_layers=6,
+        num_attention_heads=16,
+        num_key_value_heads=4,
+        num_local_experts=8,
+        use_cache=False,
+    )
+    model: nn.Module = MixtralForCausalLM(config)
+    return model
+
+
+def _gemma2() -> nn.Module:
+    from transformers import Gemma2Config, Gemma2ForCausalLM
+
+    config = Gemma2Config(
+        vocab_size=32000,
+        hidden_size=1152,
+        intermediate_size=4608,
+        num_hidden_layers=10,
+        num_attention_heads=8,
+        num_key_value_heads=4,
+        head_dim=144,
+        sliding_window=256,
+        use_cache=False,
+    )
+    model: nn.Module = Gemma2ForCausalLM(config)
+    return model
+
+
+def _swin() -> nn.Module:
+    from transformers import SwinConfig, SwinForImageClassification
+
+    config = SwinConfig(num_labels=1000, drop_path_rate=0.0, hidden_dropout_prob=0.0)
+    model: nn.Module = SwinForImageClassification(config)
+    return model
+
+
+def _efficientnet() -> nn.Module:
+    from transformers import EfficientNetConfig, EfficientNetForImageClassification
+
+    config = EfficientNetConfig(
+        image_size=224,
+        width_coefficient=1.0,
+        depth_coefficient=1.0,
+        hidden_dim=1280,
+        dropout_rate=0.0,
+        drop_connect_rate=0.0,
+        num_labels=1000,
+    )
+    model: nn.Module = EfficientNetForImageClassification(config)
+    return model
+
+
+def _sequence(_: int | None) -> dict[str, Any]:
+    return {"input": torch.randn(64, 256, 512, generator=torch.Generator().manual_seed(4))}
+
+
+def _features(_: int | None) -> dict[str, Any]:
+    generator = torch.Generator().manual_seed(5)
+    return {
+        "x": torch.randn(8, 320, 64, 64, generator=generator),
+        "time": torch.randn(8, 1280, generator=generator),
+    }
+
+
 def _mlp_inputs(length: int | None) -> dict[str, Any]:
     return {"x": torch.randn(length or 8192, 1024, generator=torch.Generator().manual_seed(2))}
 
@@ -122,6 +228,17 @@ GPU_WORKLOADS: dict[str, Workload] = {
         Workload("vit", _vit, _images(32, 224)),
         Workload("convnext", _convnext, _images(32, 224)),
         Workload("mlp", lambda: NormMLP(1024, 2048), _mlp_inputs),
+        Workload("t5", _t5, _language(32128, 16, 256)),
+        Workload("swin", _swin, _images(32, 224)),
+        Workload("whisper", _whisper, _sound),
+        Workload("mixtral", _mixtral, _language(32000, 4, 512)),
+        Workload("gemma2", _gemma2, _language(32000, 4, 512)),
+        Workload("mobilenet_v3", MobileNetV3, _images(64, 224, labels=False)),
+        Workload("densenet", DenseNet, _images(32, 224, labels=False)),
+        Workload("mixer", MLPMixer, _images(32, 224, labels=False)),
+        Workload("efficientnet", _efficientnet, _images(64, 224)),
+        Workload("lstm", lambda: nn.LSTM(512, 512, 2, batch_first=True), _sequence),
+        Workload("unet", UNetBlock, _features),
     )
 }
 """Every workload by name."""

@@ -2,14 +2,18 @@
 
 Of each system the median time of a step, between events on the stream and in turns, the time that the GPU spends in
 kernels and their number. Compare times within a row only: what the host does depends on the machine.
-``--channels-last`` converts model and images as a user would.
+``--channels-last`` converts model and images as a user would. Several processes can share the work: with ``--lock``
+they compile at the same time and measure one after the other; what the others compile still takes processors.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import fcntl
 import json
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -72,6 +76,29 @@ def kernel_times(step: Step, steps: int = 3) -> dict[str, tuple[float, float]]:
     return found
 
 
+def first_calls(runs: dict[str, Step]) -> dict[str, float]:
+    """Seconds of each system's first call, made in turn."""
+    seconds = {}
+    for system, run in runs.items():
+        torch.cuda.synchronize()
+        began = time.perf_counter()
+        run()
+        torch.cuda.synchronize()
+        seconds[system] = time.perf_counter() - began
+    return seconds
+
+
+@contextlib.contextmanager
+def alone(lock: str | None) -> Iterator[None]:
+    """No other process that was given the same file is in here."""
+    if lock is None:
+        yield
+        return
+    with open(lock, "w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
 def main() -> None:
     """Measure what the arguments name; one JSON line for each model and phase."""
     parser = argparse.ArgumentParser(
@@ -86,6 +113,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--kernels", type=int, default=0, help="how many of the longest kernels to print")
     parser.add_argument("--channels-last", action="store_true")
+    parser.add_argument("--lock", help="a file that processes which measure at the same time take in turns")
     options = parser.parse_args()
     dtype: torch.dtype = getattr(torch, options.dtype)
     for name in options.models:
@@ -100,17 +128,22 @@ def main() -> None:
                 )
                 for system in options.systems
             }
-            steps = {system: 1e3 * time for system, time in interleaved(runs, options.rounds).items()}
-            kernels = {system: kernel_times(run) for system, run in runs.items()}
+            first = first_calls(runs)
+            with alone(options.lock):
+                steps = {system: 1e3 * median for system, median in interleaved(runs, options.rounds).items()}
+                kernels = {system: kernel_times(run) for system, run in runs.items()}
             line: dict[str, Any] = {"model": name, "phase": phase, "card": torch.cuda.get_device_name()}
-            line |= {f"{system} ms": round(time, 3) for system, time in steps.items()}
+            line |= {f"{system} first s": round(seconds, 2) for system, seconds in first.items()}
+            line |= {f"{system} ms": round(median, 3) for system, median in steps.items()}
             for system, times in kernels.items():
                 line[f"{system} kernels ms"] = round(sum(time for _, time in times.values()), 3)
                 line[f"{system} launches"] = round(sum(count for count, _ in times.values()))
             print(json.dumps(line), flush=True)
             for system, times in kernels.items():
-                for kernel, (count, time) in sorted(times.items(), key=lambda i: -i[1][1])[: options.kernels]:
-                    print(f"  {system:8} {time:9.4f} ms {count:6.1f} x {kernel[:120]}")
+                for kernel, (count, spent) in sorted(times.items(), key=lambda i: -i[1][1])[
+                    : options.kernels
+                ]:
+                    print(f"  {system:8} {spent:9.4f} ms {count:6.1f} x {kernel[:120]}")
 
 
 if __name__ == "__main__":
