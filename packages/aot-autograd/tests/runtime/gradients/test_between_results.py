@@ -384,3 +384,62 @@ def test_nothing_arrives_at_a_leaf_where_a_second_backward_is_refused(
         return [seen, x.grad, leaf.grad]
 
     assert repr(steps(compiled(_scaled_by_a_leaf))) == repr(steps(_scaled_by_a_leaf))
+
+
+def _a_trunk_and_others(x: torch.Tensor, w: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    """The third is computed from the second, and leads neither to the first nor to ``x``."""
+    trunk = w * w
+    return x**2, trunk, trunk.exp() * (x**2).detach(), trunk.exp() + x
+
+
+def _tried(step: Any) -> Any:
+    try:
+        return step()
+    except RuntimeError as error:
+        assert "second time" in str(error)
+        return "refused"
+
+
+def _grad(outputs: Any, wanted: Any, **how: Any) -> Any:
+    return torch.autograd.grad(sum(t.sum() for t in outputs), wanted, allow_unused=True, **how)
+
+
+_IN_TURN = {
+    "freed, and no chosen tensor behind it": [
+        lambda x, w, r: r[2].sum().backward(),
+        lambda x, w, r: _grad([r[2], r[0]], [r[0]]),
+    ],
+    "not freed, as no chosen tensor is behind it": [
+        lambda x, w, r: _grad([r[0], r[2]], [r[0]]),
+        lambda x, w, r: r[2].sum().backward(retain_graph=True),
+        lambda x, w, r: _grad([r[2]], [r[1]]),
+        lambda x, w, r: _grad([r[2]], [w]),
+    ],
+    "one part is freed, another one asked for": [
+        lambda x, w, r: _grad([r[3]], [w]),
+        lambda x, w, r: _grad([r[3]], [x]),
+        lambda x, w, r: _grad([r[3]], [w, x]),
+    ],
+    "beside a result that is freed up to here": [
+        lambda x, w, r: _grad([r[3]], [r[1]]),
+        lambda x, w, r: _grad([r[3], r[0]], [x]),
+        lambda x, w, r: _grad([r[2]], [w]),
+        lambda x, w, r: _grad([r[3], r[0]], [r[1]]),
+    ],
+}
+
+
+@pytest.mark.parametrize("hooked", [False, True])
+@pytest.mark.parametrize("steps", _IN_TURN.values(), ids=_IN_TURN)
+def test_what_no_chosen_tensor_is_behind_is_left_alone(compiled: Any, steps: Any, hooked: bool) -> None:
+    found = []
+    for run in (_a_trunk_and_others, compiled(_a_trunk_and_others)):
+        x, w = torch.tensor([0.5, 2.0], requires_grad=True), torch.tensor([1.5, -1.0], requires_grad=True)
+        results, seen = run(x, w), []
+        if hooked:
+            for number, result in enumerate(results):
+                result.register_hook(lambda g, number=number: seen.append((number, g.tolist())))
+        found.append(
+            [[_tried(lambda step=step: step(x, w, results)) for step in steps], seen, x.grad, w.grad]
+        )
+    assert repr(found[1]) == repr(found[0])

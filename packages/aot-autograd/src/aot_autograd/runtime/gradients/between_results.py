@@ -22,17 +22,18 @@ repeated program hands nothing on from there:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from functools import partial
 from typing import Any, TypeAlias
 
 import torch
 
-from aot_autograd.plan import BackwardPlan, JointPlan
+from aot_autograd.plan import BackwardPlan, JointPlan, earlier_results
 from aot_autograd.runtime.double_backward.read_results import replacing
 from aot_autograd.runtime.double_backward.second_derivatives import Repetition, Run
 from aot_autograd.runtime.gradients.saved_values import Collector
 from aot_autograd.runtime.hooks.chosen_tensors import Reach, chooses, edges_of_inputs, leads_on
+from aot_autograd.runtime.hooks.result_hooks import prepare_hooks_of
 from aot_autograd.runtime.hooks.watched_results import Watched
 from aot_autograd.runtime.results import view_maker
 from aot_autograd.runtime.saved import released
@@ -143,20 +144,22 @@ class _Link:
     def wanted(self, node: Any, earlier: Sequence[Watched]) -> Sequence[int]:
         """The earlier results whose gradients somebody looks at in this backward, and those that lead there: what
         arrives at one of those goes on from there as a whole, as infinite parts would not add up to the same."""
-        choosing = chooses()
-        if choosing and not any(leads_on(*edge) for edge in edges_of_inputs(node).values()):
-            chosen = [i for i, watched in zip(self._indices, earlier, strict=True) if watched.is_chosen()]
+        watched = dict(zip(self._indices, earlier, strict=True))
+        if not chooses():
+            looked_at = {i for i, one in watched.items() if i in self._leaves or one.is_looked_at()}
+            return self._with_those_between(looked_at, self._indices)
+        chosen = {i for i, one in watched.items() if one.is_chosen()}
+        if any(leads_on(*edge) for edge in edges_of_inputs(node).values()):
+            reached: Sequence[int] = [i for i, one in watched.items() if i in chosen or one.leads_on()]
+        else:  # the compiled backward does not run, and only hands over what arrives at it
             self._collector.pass_between(node, self._result, self._reach.earlier(chosen))
-            return self._indices  # the compiled backward does not run, and only hands over what arrives at it
-        indices = zip(self._indices, earlier, strict=True)
-        looked_at = {
-            i
-            for i, watched in indices
-            if i in self._leaves or watched.is_looked_at() or (choosing and watched.is_chosen())
-        }
-        return [
-            i for i in self._indices if i in looked_at or not looked_at.isdisjoint(self._under.get(i, ()))
-        ]
+            reached = self._with_those_between(chosen, self._indices)
+        looked_at = {i for i in reached if i in chosen or watched[i].is_looked_at()}
+        return self._with_those_between(looked_at, reached)
+
+    def _with_those_between(self, looked_at: Set[int], reached: Sequence[int]) -> Sequence[int]:
+        """Of earlier results that are ``reached`` those that are ``looked_at``, and those that lead there."""
+        return [i for i in reached if i in looked_at or not looked_at.isdisjoint(self._under.get(i, ()))]
 
     def gradients(
         self, node: Any, gradient: torch.Tensor, wanted: Sequence[int]
@@ -225,6 +228,20 @@ class _Between(torch.autograd.Function):
         return (None, None, None, *gradients, *link.gradients(node, gradients[0], wanted))
 
 
+def _leading_to_some(plan: JointPlan, backward_plan: BackwardPlan) -> frozenset[int]:
+    """The results with earlier ones, themselves no earlier ones of others, that do not lead to all results and inputs:
+    autograd's engine takes them to lead to whatever the compiled function's node does, and would call their hooks."""
+    everything = {*plan.differentiable, *(m.graph_index for m in plan.mutated if m.differentiable)}
+    partly = [set(leading) for _, leading in backward_plan.partly]
+    watched = set(earlier_results(backward_plan.between))
+    return frozenset(
+        index
+        for index, earlier in backward_plan.between
+        if index not in watched
+        and (everything - {index, *earlier} or any(index not in leading for leading in partly))
+    )
+
+
 Linking: TypeAlias = Callable[[Sequence[Any], Any, Sequence[Any]], dict[int, Any]]
 """Called with the graph's results, the compiled function's node and the inputs; returns the program's results that it
 has made, by their positions."""
@@ -246,6 +263,7 @@ def linking(
         (i, parts, _Link(repetition, read, i, under, leaves, collector, reach))
         for i, parts in backward_plan.between
     ]
+    hooked = _leading_to_some(plan, backward_plan)
     make_view = view_maker(plan)
     written = {m.graph_index: m.input_index for m in plan.mutated if m.differentiable}
     apply: Callable[..., Any] = super(torch.autograd.Function, _Between).apply
@@ -271,6 +289,8 @@ def linking(
                     watched[i] = Watched(tensor)
             apply(between, node, [watched[i] for i in indices], result, *earlier)
             _set_versions((result,), (version,))
+            if index in hooked and result._backward_hooks is None:
+                prepare_hooks_of(result)
         for i in repetition.read.indices:
             if i not in watched:
                 watched[i] = Watched(tensor_of(i))

@@ -12,8 +12,8 @@ from typing import Any
 
 import torch
 
-from aot_autograd.runtime.hooks.chosen_tensors import edge_of, is_chosen, is_chosen_leaf
-from aot_autograd.runtime.hooks.result_hooks import prepare_hooks_of
+from aot_autograd.runtime.hooks.chosen_tensors import edge_of, is_chosen, is_chosen_leaf, leads_on
+from aot_autograd.runtime.hooks.result_hooks import ResultHooks, prepare_hooks_of
 
 
 class HooksWithoutTensorError(Exception):
@@ -55,6 +55,17 @@ class Watched:
             return False
         edge = edge_of(tensor)
         return is_chosen_leaf(tensor) if edge is None else is_chosen(*edge)
+
+    def leads_on(self) -> bool:
+        """Whether something that the backward of chosen tensors is to find lies behind it, as far as can be told."""
+        hooks, tensor = self._hooks, self._tensor()
+        if isinstance(hooks, ResultHooks) and hooks.node is not None:
+            node = hooks.node()
+            return node is None or leads_on(node, hooks.place)
+        if tensor is None:
+            return not self._is_leaf
+        edge = edge_of(tensor)
+        return edge is not None and leads_on(*edge)
 
     def as_it_was(self) -> torch.Tensor | None:
         """The result, if it still has the history that it was given, or is the leaf that the function made;
