@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 import torch
 
+from aot_autograd.runtime.hooks.freed_tensors import CAN_BE_FREED
 from fx_interface.regions import differentiable
 
 X = torch.tensor([[0.5, -1.0, 2.0], [0.25, 1.0, -0.5]], dtype=torch.float64)
 WEIGHT = torch.tensor([1.0, 5.0, 2.0], dtype=torch.float64)
 
 Program = Callable[..., Any]
+NEEDS_PLACES = pytest.mark.skipif(not CAN_BE_FREED, reason="torch tells the place of no tensor that is gone")
 
 
 def _exp(x: torch.Tensor) -> Any:
@@ -96,20 +100,51 @@ def test_hooks_kept_and_chosen_gradients_are_eagers(
     torch.testing.assert_close(_derivatives(compiled(program), order, look), expected)
 
 
-@pytest.mark.parametrize("program", [_exp, _softmax, _between])
+@pytest.mark.parametrize("program", [_exp, _softmax, _between, pytest.param(_view, marks=NEEDS_PLACES)])
 def test_hooks_of_a_result_that_is_gone(compiled: Any, program: Program) -> None:
     expected = _derivatives(program, 1, "gone")
     torch.testing.assert_close(_derivatives(compiled(program), 1, "gone"), expected)
 
 
-def test_a_gone_view_with_hooks_is_refused(compiled: Any) -> None:
+def _several(x: torch.Tensor) -> Any:
+    first = x.sin()
+    second = first * first.sum()
+    return first[:1], first, second, (second + first).exp().sum()
+
+
+@NEEDS_PLACES
+@pytest.mark.parametrize("gone", [[0], [1], [2], [0, 1, 2]])
+def test_hooks_of_results_that_are_gone_and_not_saved(compiled: Any, gone: list[int]) -> None:
+    """They are found in autograd's graph, once for each derivative, with all that arrives there."""
+    found = []
+    for run in (_several, compiled(_several)):
+        x, seen = X.clone().requires_grad_(), []
+        results = list(run(x))
+        for number in gone:
+            results[number].register_hook(lambda g, n=number: seen.append((n, g.detach().clone())) or g * 2)
+        del results[:3]
+        (gradient,) = torch.autograd.grad(results[0], x, create_graph=True)
+        (again,) = torch.autograd.grad((gradient * gradient).sum() + results.pop(), x, create_graph=True)
+        again.sum().backward()
+        found.append([gradient, again, x.grad, *seen])
+    torch.testing.assert_close(found[1], found[0])
+
+
+def test_a_result_with_hooks_is_freed(compiled: Any) -> None:
+    """Its place in autograd's graph holds neither its memory nor what leads to it."""
     x = X.clone().requires_grad_()
-    view, loss = compiled(_view)(x)
-    view.register_hook(lambda gradient: gradient * 2)
-    del view
-    (gradient,) = torch.autograd.grad(loss, x, create_graph=True)
-    with pytest.raises(RuntimeError, match=r"AOT301.*which has hooks, is gone"):
-        gradient.sum().backward()
+    view, first, second, loss = compiled(_several)(x)
+    handle = first.register_hook(lambda gradient: gradient * 2)
+    alive = [weakref.ref(t) for t in (view, first, second, loss)] + [weakref.ref(loss.grad_fn)]
+    gc.disable()
+    try:
+        del view, first, second
+        assert [one() is None for one in alive] == [True, True, True, False, False]
+        del loss
+        assert all(one() is None for one in alive)
+    finally:
+        gc.enable()
+    handle.remove()
 
 
 def test_infinite_terms_meet_where_they_do_in_eager(compiled: Any) -> None:

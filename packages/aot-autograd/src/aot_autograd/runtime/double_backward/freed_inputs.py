@@ -17,49 +17,11 @@ from typing import Any
 import torch
 
 from aot_autograd.runtime.hooks.chosen_tensors import edges_of_inputs
+from aot_autograd.runtime.hooks.freed_tensors import CAN_BE_FREED, Freed
 
 _OWN_NODES = frozenset({"_BetweenBackward", "_SpreadBackward"})
 """Nodes between a compiled function's result and the compiled function's node: each hands on its first gradient."""
-_saved: Callable[[torch.Tensor, bool], Any] | None = getattr(torch._C._autograd, "_make_saved_tensor", None)
-"""From torch 2.12 on. What it returns has, with hooks that keep nothing, a tensor's place in autograd's graph and not
-its memory."""
 _top_hooks = torch._C._autograd._top_saved_tensors_default_hooks
-
-
-class Freed(weakref.ref[torch.Tensor]):
-    """A tensor with a history that may be gone, and its ``place`` in autograd's graph; ``hooked``: it had hooks."""
-
-    __slots__ = ("hooked", "place")
-    place: Any
-    hooked: bool
-
-    @classmethod
-    def of(cls, value: torch.Tensor) -> Freed:
-        """Hooks of the program on saved tensors do not see it."""
-        assert _saved is not None
-        freed = cls(value)
-        if _top_hooks(True) is None:
-            freed.place = _saved(value, False)
-            freed.place.register_hooks(_nothing, list.pop)
-        else:
-            torch._C._autograd._push_saved_tensors_default_hooks(_nothing, list.pop)
-            try:
-                freed.place = _saved(value, False)
-            finally:
-                torch._C._autograd._pop_saved_tensors_default_hooks()
-        freed.hooked = bool(value._backward_hooks)
-        return freed
-
-    def tensor(self, content: torch.Tensor) -> torch.Tensor | None:
-        """``content`` in the place of the tensor; None where the tensor was overwritten since, as torch does not give
-        its place away then."""
-        self.place.data.append(content)
-        try:
-            placed: torch.Tensor = self.place.unpack()
-        except RuntimeError:
-            self.place.data.clear()
-            return None
-        return placed
 
 
 def loosely(value: Any) -> Any:
@@ -78,14 +40,9 @@ def with_its_hooks(value: Any) -> Any:
     if maker is None:
         return value if not hooked or value._backward_hooks else weakref.ref(value)
     remade = _made_by((maker, value.output_nr)) is not None
-    if _saved is None:  # a derivative that is refused could not lead to the place of one that is gone
+    if not CAN_BE_FREED:  # a derivative that is refused could not lead to the place of one that is gone
         return weakref.ref(value) if remade and not value._backward_hooks else value
     return Freed.of(value) if remade or hooked else value
-
-
-def _nothing(tensor: torch.Tensor) -> list[torch.Tensor]:
-    """Where ``Freed.tensor`` puts the tensor that is to be given the place."""
-    return []
 
 
 def made_again(node: Any, index: int, version: int, freed: weakref.ref[torch.Tensor]) -> torch.Tensor | None:

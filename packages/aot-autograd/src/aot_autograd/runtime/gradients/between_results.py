@@ -22,6 +22,7 @@ repeated program hands nothing on from there:
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Mapping, Sequence, Set
 from functools import partial
 from typing import Any, TypeAlias
@@ -217,6 +218,7 @@ class _Between(torch.autograd.Function):
         ctx.set_materialize_grads(False)
         ctx.mark_dirty(result)
         ctx.link = link, node, seen
+        ctx.places = dict.fromkeys(seen)  # of earlier results that have hooks (``Watched``)
         return result
 
     @staticmethod
@@ -274,6 +276,7 @@ def linking(
         watched: dict[int, Watched] = {}
         node.watched = watched
         made: dict[int, Any] = {}
+        followers: list[weakref.ref[Any]] = []
 
         def tensor_of(index: int) -> Any:
             if index < 0:
@@ -286,8 +289,10 @@ def linking(
             earlier = [tensor_of(i) for i in indices]
             for i, tensor in zip(indices, earlier, strict=True):
                 if i not in watched:
-                    watched[i] = Watched(tensor)
+                    watched[i] = Watched(tensor, followers)
             apply(between, node, [watched[i] for i in indices], result, *earlier)
+            if result.grad_fn is not None:
+                followers.append(weakref.ref(result.grad_fn))
             _set_versions((result,), (version,))
             if index in hooked and result._backward_hooks is None:
                 prepare_hooks_of(result)

@@ -85,13 +85,17 @@ def waits_for_several(hook: Any) -> bool:
 
 class ResultHooks(dict[int, Any]):
     """The hooks of one result, by the numbers of their handles; ``node`` and ``place`` are where its gradient arrives,
-    if that is a node of ours. Without an initializer in Python, which would take most of a call's time."""
+    if that is a node of ours; ``on_first`` is called before the first hook is there, if it is set. Without an
+    initializer in Python, which would take most of a call's time."""
 
-    __slots__ = ("__weakref__", "node", "place")
+    __slots__ = ("__weakref__", "node", "on_first", "place")
     node: weakref.ref[Any] | None
     place: int
+    on_first: Callable[[], None]
 
     def __setitem__(self, key: int, hook: Callable[[Any], Any]) -> None:
+        if not self and hasattr(self, "on_first"):
+            self.on_first()
         is_reached = None if self.node is None else partial(is_reached_at, self.node, self.place)
         dict.__setitem__(self, key, if_gradient(hook, is_reached))
 

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import torch
 
 from aot_autograd.runtime.hooks.chosen_tensors import edge_of, is_chosen, is_chosen_leaf, leads_on
+from aot_autograd.runtime.hooks.freed_tensors import CAN_BE_FREED, Freed
 from aot_autograd.runtime.hooks.result_hooks import ResultHooks, prepare_hooks_of
 
 
@@ -21,11 +23,16 @@ class HooksWithoutTensorError(Exception):
 
 
 class Watched:
-    """One result: its hooks, whether its gradient is kept, and itself as long as it is what it was."""
+    """One result: its hooks, whether its gradient is kept, and itself as long as it is what it was.
 
-    __slots__ = ("_hooks", "_is_leaf", "_tensor", "_version")
+    ``followers``: nodes in Python that may lead to it, each with its ``places``. One that does holds the place of a
+    result that has hooks, for when the result is gone.
+    """
 
-    def __init__(self, tensor: torch.Tensor) -> None:
+    __slots__ = ("__weakref__", "_followers", "_hooks", "_is_leaf", "_tensor", "_version")
+
+    def __init__(self, tensor: torch.Tensor, followers: Sequence[weakref.ref[Any]] = ()) -> None:
+        self._followers = followers
         self._hooks: Any = None
         self._tensor = weakref.ref(tensor)
         self._version = tensor._version
@@ -38,8 +45,23 @@ class Watched:
             return
         if tensor._backward_hooks is None:
             prepare_hooks_of(tensor)
-        self._hooks = tensor._backward_hooks
+        self._hooks = hooks = tensor._backward_hooks
         self._version = tensor._version
+        if self._followers and CAN_BE_FREED:
+            if hooks:
+                self._keep_place()
+            elif isinstance(hooks, ResultHooks):
+                hooks.on_first = partial(_keep_place_of, weakref.ref(self))
+
+    def _keep_place(self) -> None:
+        tensor = self._tensor()
+        if tensor is None or tensor._version != self._version:
+            return
+        freed = None
+        for follower in self._followers:
+            node = follower()
+            if node is not None and self in node.places:
+                freed = node.places[self] = freed or Freed.of(tensor)
 
     def is_looked_at(self) -> bool:
         """Whether its gradient is kept or given to a hook."""
@@ -68,16 +90,31 @@ class Watched:
         return edge is not None and leads_on(*edge)
 
     def as_it_was(self) -> torch.Tensor | None:
-        """The result, if it still has the history that it was given, or is the leaf that the function made;
-        HooksWithoutTensorError where it does not but has hooks, which only that history leads to."""
+        """The result, if it still has the history that it was given, or is the leaf that the function made. Where it
+        does not but has hooks, which only that history leads to, something in its place; HooksWithoutTensorError where
+        that is not known."""
         tensor = self._tensor()
         if tensor is not None and self._is_leaf and tensor.is_leaf:
             return tensor
         if tensor is not None and tensor.grad_fn is not None and tensor._version == self._version:
             return tensor
-        if self._hooks:
-            raise HooksWithoutTensorError
-        return None
+        return self._in_its_place() if self._hooks else None
+
+    def _in_its_place(self) -> torch.Tensor:
+        """Something of no size in the place of the result, which has hooks."""
+        for follower in self._followers:
+            node = follower()
+            freed = None if node is None else node.places.get(self)
+            placed: torch.Tensor | None = None if freed is None else freed.tensor(torch.empty(0))
+            if placed is not None:
+                return placed
+        raise HooksWithoutTensorError
+
+
+def _keep_place_of(watched: weakref.ref[Watched]) -> None:
+    one = watched()
+    if one is not None:
+        one._keep_place()
 
 
 def watch(node: Any, results: Sequence[Any], indices: Sequence[int]) -> None:
