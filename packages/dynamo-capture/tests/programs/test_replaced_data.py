@@ -82,6 +82,109 @@ def test_what_autograd_follows_ends_the_graph(same):
     same(f, (given(True), given() + 4), breaks=1, ignore={"own version"})
 
 
+def layer(size=2):
+    made = torch.nn.Sequential(torch.nn.Linear(3, size), torch.nn.Tanh(), torch.nn.Linear(size, 2))
+    with torch.no_grad():
+        for number, parameter in enumerate(made.parameters()):
+            parameter.copy_(torch.arange(float(parameter.numel())).view_as(parameter) / 7 - number / 3)
+    return made
+
+
+def vector():
+    return (torch.arange(14.0) / 5 - 1).requires_grad_()
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_a_vector_becomes_parameters_that_autograd_follows(whole, enabled):
+    def f(model, v, x):
+        with torch.set_grad_enabled(enabled):
+            torch.nn.utils.vector_to_parameters(v * 2, model.parameters())
+        return model(x).sum() + (model(x) * model[0].weight.sum()).sum(), model[0].weight
+
+    whole(f, (layer(), vector(), given(True)), (layer(), vector(), given() * 2))
+
+
+def written_to(w, x):
+    y = (w * x).sum()
+    with torch.no_grad():
+        w.add_(1)
+    return y, w
+
+
+def set_again(w, x):
+    y = (w * x).sum()
+    w.data = x.detach() * 3
+    return y, w * x
+
+
+def source_written_to(w, x):
+    y = (w * x).sum()
+    with torch.no_grad():
+        x.add_(1)
+    return y, w * x
+
+
+@pytest.mark.parametrize("change", [written_to, set_again, source_written_to])
+def test_a_leaf_that_changes_behind_its_use_ends_the_graph(same, change):
+    def f(w, x):
+        w.data = x * 2 if change is not source_written_to else x
+        return change(w, x)
+
+    ignored = {"own version", "version"}  # what was given and let go may be a result's memory
+    same(f, (given(True), given() + 4), breaks=1, ignore=ignored)
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda w, x: w.view(-1),
+        lambda w, x: (w[1:].sum(), w.expand(2, 3)),
+        lambda w, x: w.add_(1),
+        lambda w, x: torch.autograd.grad((w * x * w).sum(), w, create_graph=True)[0] * x,
+    ],
+)
+def test_a_view_a_write_or_a_gradient_of_the_leaf_ends_the_graph(same, use):
+    def f(w, x):
+        w.data = x * 2
+        return use(w, x)
+
+    ignored = {"own version", "version"}
+    same(f, (given(True), given() + 4), breaks=1, ignore=ignored)
+
+
+def test_a_leaf_of_another_form_ends_the_graph(same):
+    def f(w, x):
+        w.data = x * 2
+        return (w * x).sum()
+
+    same(f, (given(True), given(size=5) + 4), breaks=1)
+
+
+@pytest.mark.parametrize("backend", ["aot_eager", "eager", "inductor"])
+def test_gradients_of_a_model_of_a_vector_in_several_steps(backend):
+    fxstack = pytest.importorskip("fxstack")
+
+    def f(model, v, x):
+        torch.nn.utils.vector_to_parameters(v * 2, model.parameters())
+        return (model(x) * model(x + 1)).sum()
+
+    fast, outcomes = fxstack.compile(f, backend=backend, fullgraph=True), []
+    for run in (f, fast):
+        model, v = layer().double(), vector().detach().double().requires_grad_()
+        x = given(True).detach().double().expand(4, 3).clone().requires_grad_()
+        for _ in range(3):
+            y = run(model, v, x)
+            (first,) = torch.autograd.grad(y, x, create_graph=True)
+            (first.square().sum() + y).backward()
+            with torch.no_grad():
+                v.sub_(0.1)
+        outcomes.append([x.grad, v.grad, *(p.grad for p in model.parameters()), *model.parameters()])
+    for expected, actual in zip(*outcomes, strict=True):
+        assert (expected is None) == (actual is None)
+        if expected is not None:
+            torch.testing.assert_close(actual, expected, rtol=1e-12, atol=1e-12)
+
+
 @pytest.mark.parametrize("backend", ["aot_eager", "eager"])
 def test_a_second_derivative_is_of_the_new_data(backend):
     fxstack = pytest.importorskip("fxstack")

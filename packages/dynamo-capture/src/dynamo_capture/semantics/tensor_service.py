@@ -11,10 +11,11 @@ from collections.abc import Callable
 from typing import Any
 
 from dynamo_capture.semantics.modes.torch_function_modes import FunctionModes
+from dynamo_capture.semantics.regions import new_data
 from dynamo_capture.semantics.tensor_subclasses import nested, overrides, wrappers
 from dynamo_capture.semantics.tensor_subclasses.nested_stand_ins import Ragged
 from dynamo_capture.semantics.tensor_subclasses.subclass_region import Stretch
-from dynamo_capture.semantics.tensors import attributes, chosen_tensors, replaced_data
+from dynamo_capture.semantics.tensors import attributes, chosen_tensors
 from dynamo_capture.semantics.tensors.inputs import Inputs
 from dynamo_capture.semantics.tensors.operations import Operations
 from dynamo_capture.semantics.tensors.results.outcome import Outcome
@@ -47,7 +48,7 @@ class Tensors(Operations, Inputs):
 
     interceptors = (
         chosen_tensors.by_choices,
-        replaced_data.by_data,
+        new_data.by_data,
         overrides.check_operands,
         overrides.by_modes,
         overrides.by_classes,

@@ -59,6 +59,7 @@ class SizeHistory:
     decisive: dict[str, UserLocation | None] = field(default_factory=dict)
     useless: set[str] = field(default_factory=set)
     modes_apart: str | None = None
+    leaves_change: bool = False
     exhausted: set[UserLocation] = field(default_factory=set)
     asked_for_each: weakref.WeakSet[Any] = field(default_factory=weakref.WeakSet)
     functions: dict[str, tuple[weakref.ref[FunctionType], CodeType] | None] = field(default_factory=dict)

@@ -81,21 +81,17 @@ class Policy:
         self._fixes_floats = stock_setting("specialize_float", False)
         self._fixes_parameters = stock_setting("force_parameter_static_shapes", True)
         self.leaves_apart = leaves_apart
+        self.copies_leaves = not (leaves_apart or history.leaves_change)
         self.functions = KnownFunctions() if functions is None else functions
         self._varying = varying
         self._callers_sizes = callers_sizes
-        self._fullgraph = fullgraph
+        self.is_fullgraph = fullgraph
         self._history = history
         history.captures += 1
         self._by_values: dict[tuple[int, int], list[tuple[Expr, list[Place]]]] = {}
         self._joins_equal = joins_equal_sizes()
         self._integers: dict[Source, Expr] = {}
         self._wrappers: dict[Source, _Wrapper] = {}
-
-    @property
-    def is_fullgraph(self) -> bool:
-        """Whether the graph must not break."""
-        return self._fullgraph
 
     @property
     def modes_apart(self) -> str | None:
@@ -106,6 +102,10 @@ class Policy:
         """Blocks of a TorchFunctionMode are left to Python from now on."""
         self._history.modes_apart = why
 
+    def leave_copies(self) -> None:
+        """Graphs end where autograd follows a leaf whose data were set in them from now on."""
+        self._history.leaves_change = True
+
     @property
     def _dynamic(self) -> bool | None:
         """``dynamic`` for what is read now."""
@@ -113,11 +113,11 @@ class Policy:
 
     def is_left(self, code: CodeType) -> bool:
         """Whether calls of this code are left to Python."""
-        return id(code) in self.functions.left and not self._fullgraph
+        return id(code) in self.functions.left and not self.is_fullgraph
 
     def is_loop_left(self, loop: Loop) -> bool:
         """Whether this loop is left to Python."""
-        return self.functions.has_left(loop) and not self._fullgraph
+        return self.functions.has_left(loop) and not self.is_fullgraph
 
     def is_open(self, source: Source | None) -> bool:
         """Whether this is part of what Python has made in the middle of a function, of now more and now fewer parts."""
@@ -162,7 +162,7 @@ class Policy:
 
     def has_too_many_values(self, key: str, value: float, most: int = _MOST_VERSIONS) -> bool:
         """Whether a number that has to be known had better end the graph: code has been compiled for ``most``."""
-        return self._history.record_known(key, value) > most and not self._fullgraph
+        return self._history.record_known(key, value) > most and not self.is_fullgraph
 
     def note_fixed(self, where: UserLocation | None, size: str, value: int) -> None:
         """The backend has made code for one value of a size, because of an operation in a line."""
@@ -171,7 +171,7 @@ class Policy:
 
     def is_exhausted(self, where: UserLocation | None) -> bool:
         """Whether the backend has made code for many values of one size, because of an operation in a line."""
-        return bool(self._history.exhausted) and where in self._history.exhausted and not self._fullgraph
+        return bool(self._history.exhausted) and where in self._history.exhausted and not self.is_fullgraph
 
     def varies(self, real: Any, source: Source) -> bool:
         """Whether a number of numpy has had several values: it is not worth a version for each."""
@@ -197,7 +197,7 @@ class Policy:
         known = self._history.contents.setdefault(source.expression, set())
         if len(known) <= most:
             known.add(repr(real.tolist()))
-        if len(known) <= most or (is_decisive and self._fullgraph):
+        if len(known) <= most or (is_decisive and self.is_fullgraph):
             return True
         self._leave(readers)
         return False

@@ -45,7 +45,7 @@ from dynamo_capture.semantics.tensors.content.small_buffers import State
 from dynamo_capture.semantics.tensors.hooks import check_not_hooked
 from dynamo_capture.semantics.tensors.methods import METHODS
 from dynamo_capture.semantics.tensors.not_operations import check_function_is_operation, check_is_operation
-from dynamo_capture.semantics.tensors.replaced_data import count_writes
+from dynamo_capture.semantics.tensors.replaced_data import Replaced, count_writes
 from dynamo_capture.semantics.tensors.results import views, writes
 from dynamo_capture.semantics.tensors.results.catching import check_packing
 from dynamo_capture.semantics.tensors.results.outcome import Outcome, new_tensors
@@ -143,7 +143,7 @@ class Operations(Outcomes):
         self.state = State()
         self.stand_ins: list[TensorValue] = []
         """Copies of what data choose, which may be read only."""
-        self.replaced: dict[int, TensorValue] = {}  # the tensors whose data the program has set, by id
+        self.replaced: dict[int, Replaced] = {}  # the tensors whose data the program has set, by id
         self.emptied = False
         """Whether the program has emptied the storage of an existing tensor."""
 

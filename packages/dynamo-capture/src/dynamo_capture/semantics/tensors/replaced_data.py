@@ -3,27 +3,46 @@
     x.data = y; x.add_(1)      ->      d = y.data; d.add_(1), and after the graph ``x.data = y``
 
 Inside of the graph the tensor is a node that shows the memory. Autograd is not told: of a tensor that requires grad
-only what follows without gradients can be computed so, and the graph ends before the rest. What ``tensor.data -= step``
-sets is what the tensor shows already, and so changes nothing.
+only what follows without gradients can be computed so, and the rest of a copy (``semantics/regions/new_data.py``), or
+in another graph. What ``tensor.data -= step`` sets is what the tensor shows already, and so changes nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Final
 
 import torch
 from torch.fx import Node
 
 from dynamo_capture.foundation.break_kinds import AUTOGRAD_STATE
-from dynamo_capture.foundation.errors import GraphBreak
-from dynamo_capture.graph.graph_builder import UNFOLLOWED
+from dynamo_capture.foundation.errors import CapturedAnew, GraphBreak
 from dynamo_capture.runtime import made_tensors
 from dynamo_capture.semantics.tensors.hooks import check_not_hooked
-from dynamo_capture.values import Const, TensorMeta, TensorValue, Value, tensors_of
+from dynamo_capture.values import TensorMeta, TensorValue, Value
 from dynamo_capture.values.base import Context
-from dynamo_capture.values.structures import items_of
 from dynamo_capture.values.tensors.tensor import PLAIN_CLASSES
+
+_LIKE: Final = frozenset({"view_as", "expand_as", "reshape_as"})
+"""Methods that take only the form of their second tensor."""
+
+
+class Replaced:
+    """A tensor whose data the program has set: ``leaf`` is what it was at the beginning, ``copy`` what has taken its
+    place where autograd follows."""
+
+    __slots__ = ("copy", "leaf", "owner")
+
+    def __init__(self, owner: TensorValue) -> None:
+        self.owner = owner
+        self.leaf = TensorValue(owner.node, owner.meta)
+        self.copy: TensorValue | None = None
+
+    @property
+    def is_read(self) -> bool:
+        """Whether the graph computes with what the tensor held at the beginning."""
+        node = self.leaf.node
+        return any(user.target not in _LIKE or user.args[0] is node for user in node.users)
 
 
 def set_data(tx: Context, owner: TensorValue, value: Value) -> None:
@@ -31,6 +50,8 @@ def set_data(tx: Context, owner: TensorValue, value: Value) -> None:
     value = tx.force(value)
     if isinstance(value, TensorValue) and _is_own(owner, value):
         return
+    replaced = tx.tensors.replaced.get(id(owner)) or Replaced(owner)
+    _check_not_copied(tx, [owner], replaced.is_read)
     apart = tx.policy.leaves_apart and owner.meta.requires_grad
     if apart or not isinstance(value, TensorValue) or not _may_be_shown(tx, owner, value):
         raise GraphBreak(AUTOGRAD_STATE, "the attribute 'data' of a tensor is set")
@@ -40,7 +61,7 @@ def set_data(tx: Context, owner: TensorValue, value: Value) -> None:
         shown = tx.tensors.get_attr(value, "data")
     assert isinstance(shown, TensorValue)
     meta = owner.meta
-    tx.tensors.replaced[id(owner)] = owner
+    tx.tensors.replaced[id(owner)] = replaced
     owner.node, owner.content = shown.node, None
     owner.meta = TensorMeta.of(shown.meta.spec, meta.requires_grad, meta.is_leaf, meta.cls)
     owner.show(shown.memory)
@@ -56,22 +77,13 @@ def _is_own(owner: TensorValue, value: TensorValue) -> bool:
     return own and value.memory is owner.memory and value.meta.spec == owner.meta.spec
 
 
-def by_data(tx: Context, call: Any) -> Value | None:
-    """``w.data`` and ``w.detach()`` of a leaf whose data were replaced: the memory, which autograd does not follow. It
-    would follow any other operation, here or in a region: a graph break."""
-    if not tx.tensors.replaced or not torch.is_grad_enabled():
-        return None
-    given = [tensor for value in (*call.args, *call.kwargs.values()) for tensor in items_of(tx, value)]
-    if not any(value.requires_grad and id(value) in tx.tensors.replaced for value in tensors_of(given)):
-        return None
-    if call.name != "detach" and not (call.function is getattr and _reads_data(call.args)):
-        raise GraphBreak(AUTOGRAD_STATE, UNFOLLOWED)
-    with torch.no_grad():
-        return tx.tensors.operation(call.op, call.target, call.function, call.args, call.kwargs)
-
-
-def _reads_data(args: list[Value]) -> bool:
-    return len(args) == 2 and isinstance(args[1], Const) and args[1].value == "data"
+def _check_not_copied(tx: Context, changed: Iterable[TensorValue], is_read: bool = False) -> None:
+    """Captures the frame again, without copies, if a leaf changes behind the use of one: what a backward finds of the
+    leaf then, and whether it is refused, is not what the copy says. ``is_read``: the graph has used the old data."""
+    memories = [one.owner.memory for one in tx.tensors.replaced.values() if one.copy is not None]
+    if memories and (is_read or any(one.memory is memory for one in changed for memory in memories)):
+        tx.policy.leave_copies()
+        raise CapturedAnew
 
 
 def check_handed_out(tx: Context, value: TensorValue) -> None:
@@ -79,7 +91,7 @@ def check_handed_out(tx: Context, value: TensorValue) -> None:
     to be one of the leaf."""
     base = tx.tensors.replaced.get(id(value.root))
     is_new = value.root is not value and value.memory is not value.root
-    if base is not None and base.meta.requires_grad and is_new:
+    if base is not None and base.owner.meta.requires_grad and is_new:
         raise GraphBreak(AUTOGRAD_STATE, "a view of a tensor whose data were replaced is handed out")
 
 
@@ -95,8 +107,10 @@ def _may_be_shown(tx: Context, owner: TensorValue, value: TensorValue) -> bool:
     return alike and plain and not inference and (alone or owner.is_replaced) and kept and outermost
 
 
-def count_writes(tx: Context, written: Iterable[TensorValue]) -> None:
+def count_writes(tx: Context, written: list[TensorValue]) -> None:
     """Writes count for the tensor that the program names, whose count of them stays its own."""
+    if tx.tensors.replaced:
+        _check_not_copied(tx, written)
     for tensor in written:
         if tensor.is_replaced:
             tx.effects.deferred(torch.autograd.graph.increment_version, [tensor], {})
