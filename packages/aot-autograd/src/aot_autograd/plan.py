@@ -207,11 +207,13 @@ class Repeat:
     """How the program can be run again on the same inputs: not at all, if there is a ``why_not``.
 
     ``draws``: from the random state that it began with. ``autocast``: under these devices' autocast, to these dtypes.
+    ``old``: inputs that the program writes to and results depend on as they were before.
     """
 
     why_not: str
     draws: bool
     autocast: tuple[tuple[str, Any], ...]
+    old: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from aot_autograd.recording.values import Value
 def repeat_of(joint: Joint) -> Repeat:
     """The conditions of running ``joint``'s program again; called under the autocast that the program runs under."""
     draws = random_calls(joint.trace.recorder.values, backward=False)
-    return Repeat(_why_not(joint, draws), bool(draws), _autocast())
+    return Repeat(_why_not(joint, draws), bool(draws), _autocast(), _read_and_written(joint))
 
 
 def _why_not(joint: Joint, draws: list[Value]) -> str:
@@ -25,8 +25,8 @@ def _why_not(joint: Joint, draws: list[Value]) -> str:
         return "its random numbers are not torch's"
     if any(isinstance(arg, torch.Generator) for value in draws for arg in value.kwargs.values()):
         return "it draws from a generator of its own"
-    if written := _lost_inputs(joint):
-        return written
+    if joint.forms:
+        return "it changes the shape of an input in place"
     recipes = joint.results.recipes
     made = {recipe.index for recipe in recipes if isinstance(recipe, FromGraph)}
     made |= {r.base.index for r in recipes if isinstance(r, ViewOf) and isinstance(r.base, FromGraph)}
@@ -43,22 +43,13 @@ def _differentiable(joint: Joint) -> dict[int, Any]:
     }
 
 
-def _lost_inputs(joint: Joint) -> str:
-    """Why the inputs that results depend on are not there any more after a run; nothing if they are."""
-    if any(m.differentiable for m in joint.mutated):
-        return "it writes to its inputs"
-    if joint.forms:
-        return "it changes the shape of an input in place"
-    if _reads_what_it_writes(joint):
-        return "its results depend on an input that it writes to"
-    return ""
-
-
-def _reads_what_it_writes(joint: Joint) -> bool:
-    """Whether a differentiable result depends on the old content of an input that is overwritten, as its writes do."""
-    old = {joint.inputs[m.input_index] for m in joint.mutated} - {None}
-    needed = _depended_on(list(_differentiable(joint).values()))
-    return any(value is not None and value.number in needed for value in old)
+def _read_and_written(joint: Joint) -> tuple[int, ...]:
+    """The inputs that are overwritten and on whose old content a differentiable result depends, or what is written to
+    an input that autograd follows."""
+    followed = [joint.results.graph[m.graph_index].value for m in joint.mutated if m.differentiable]
+    needed = _depended_on([*_differentiable(joint).values(), *followed])
+    old = ((m.input_index, joint.inputs[m.input_index]) for m in joint.mutated)
+    return tuple(index for index, value in old if value is not None and value.number in needed)
 
 
 aten = torch.ops.aten

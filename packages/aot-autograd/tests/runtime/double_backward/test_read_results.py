@@ -112,22 +112,24 @@ def _several(x: torch.Tensor) -> Any:
     return first[:1], first, second, (second + first).exp().sum()
 
 
+def _twice_with_hooks(program: Program, gone: list[int]) -> list[Any]:
+    x, seen = X.clone().requires_grad_(), []
+    results = list(program(x))
+    for number in gone:
+        results[number].register_hook(lambda g, n=number: seen.append((n, g.detach().clone())) or g * 2)
+    del results[:3]
+    (gradient,) = torch.autograd.grad(results[0], x, create_graph=True)
+    (again,) = torch.autograd.grad((gradient * gradient).sum() + results.pop(), x, create_graph=True)
+    again.sum().backward()
+    return [gradient, again, x.grad, *seen]
+
+
 @NEEDS_PLACES
 @pytest.mark.parametrize("gone", [[0], [1], [2], [0, 1, 2]])
 def test_hooks_of_results_that_are_gone_and_not_saved(compiled: Any, gone: list[int]) -> None:
     """They are found in autograd's graph, once for each derivative, with all that arrives there."""
-    found = []
-    for run in (_several, compiled(_several)):
-        x, seen = X.clone().requires_grad_(), []
-        results = list(run(x))
-        for number in gone:
-            results[number].register_hook(lambda g, n=number: seen.append((n, g.detach().clone())) or g * 2)
-        del results[:3]
-        (gradient,) = torch.autograd.grad(results[0], x, create_graph=True)
-        (again,) = torch.autograd.grad((gradient * gradient).sum() + results.pop(), x, create_graph=True)
-        again.sum().backward()
-        found.append([gradient, again, x.grad, *seen])
-    torch.testing.assert_close(found[1], found[0])
+    expected = _twice_with_hooks(_several, gone)
+    torch.testing.assert_close(_twice_with_hooks(compiled(_several), gone), expected)
 
 
 def test_a_result_with_hooks_is_freed(compiled: Any) -> None:

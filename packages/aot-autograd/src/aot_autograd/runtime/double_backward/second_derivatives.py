@@ -3,8 +3,8 @@
 A compiled backward graph has no derivative of its own. Under ``create_graph=True`` torch's autograd differentiates the
 program's own operators instead, from the inputs, the random state and the autocast that the forward had, and the
 gradients depend on inputs and incoming gradients as eager's do, to any order. Where that is not possible (results
-depend on an input that is overwritten, an input is gone or was changed since) the gradients are the compiled ones, and
-differentiating *them* raises AOT301: never a wrong or missing second derivative.
+depend on a large input that is overwritten, an input is gone or was changed since) the gradients are the compiled
+ones, and differentiating *them* raises AOT301: never a wrong or missing second derivative.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from types import MappingProxyType
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import torch
 
@@ -26,11 +26,20 @@ from aot_autograd.runtime.double_backward.freed_inputs import (
     with_its_hooks,
 )
 from aot_autograd.runtime.double_backward.read_results import ReadResults, Sources, replacing, through_results
+from aot_autograd.runtime.double_backward.written_inputs import Before
 from fx_interface.execution.undo import RandomStates, random_states, set_random_states
 
 Program = Callable[..., Sequence[Any]]
-Run: TypeAlias = tuple[list[Any], Sequence[Any]]
-"""Aliases of the inputs, and what the program has made of them."""
+
+
+class Run(NamedTuple):
+    """``aliases`` of the inputs, what the program was given for them (``passed``), and what it made (``results``)."""
+
+    aliases: list[Any]
+    passed: list[Any]
+    results: Sequence[Any]
+
+
 _GONE = "one of its results, which has hooks, is gone or was changed in place since"
 _NO_CUTS: Mapping[int, torch.Tensor | None] = MappingProxyType({})
 _TWICE = (
@@ -45,25 +54,28 @@ class Remembered(NamedTuple):
     ``owned``: a module's tensors, with their ``versions``; ``loose``: other inputs, by weak reference what can be made
     again (not where results are computed from each other, and where zeros may become NaN in a backward of some
     results).
-    ``random``: the generators' states, if the program draws.
+    ``random``: the generators' states, if the program draws. ``before``: inputs that the program writes to.
     """
 
     owned: tuple[Any, ...]
     versions: tuple[int, ...]
     loose: tuple[tuple[Any, int], ...]
     random: RandomStates
+    before: tuple[Before, ...] = ()
 
     def alive(self) -> list[Any]:
         """What there still is of it."""
         return [*self.owned, *(v() if isinstance(v, weakref.ref) else v for v, _ in self.loose)]
 
     def places_of_gone(self) -> list[torch.Tensor]:
-        """Something in the place in autograd's graph of each input that is gone."""
-        return places_of_gone([value for value, _ in self.loose])
+        """Something in the place in autograd's graph of each input that is gone or written to."""
+        written = [place for before in self.before if (place := before.place()) is not None]
+        return [*written, *places_of_gone([value for value, _ in self.loose])]
 
     def let_go(self) -> Remembered:
         """The same, which keeps none of the other inputs."""
-        return self._replace(loose=tuple([(loosely(value), version) for value, version in self.loose]))
+        loose = tuple([(loosely(value), version) for value, version in self.loose])
+        return self._replace(loose=loose)
 
 
 _NOTHING = Remembered((), (), (), ())
@@ -94,6 +106,9 @@ class Repetition:
         self.autocast = plan.repeat.autocast
         self.begins_with_gradients = not plan.opens_grad
         self.written = frozenset(m.input_index for m in plan.mutated)
+        self.dirty = {m.graph_index: m.input_index for m in plan.mutated if m.differentiable}
+        before = () if self.why_not else sorted({*plan.repeat.old, *self.dirty.values()})
+        self.before = tuple((index, index in plan.repeat.old) for index in before)
         self.place_of = _places(plan)
         saved = [  # behind the inputs are the program's constants, which it makes again
             (s.index, n)
@@ -123,11 +138,11 @@ class Repetition:
         self.count = plan.inputs
         self.read = ReadResults(plan, backward_plan)
         self.wanted = backward_plan.gradient_of
-        self.differentiable = plan.differentiable
+        self.differentiable = (*self.dirty, *plan.differentiable)
 
     def remember(self, inputs: Sequence[Any]) -> Remembered:
         """Called by the forward, before anything is changed."""
-        if not self.owned and not self.loose and not self.draws:
+        if not self.owned and not self.loose and not self.draws and not self.before:
             return _NOTHING
         owned = tuple([inputs[index] for index in self.owned])
         return Remembered(
@@ -140,6 +155,7 @@ class Repetition:
                 ]
             ),
             random_states() if self.draws else (),
+            tuple([Before.of(index, inputs[index], needed) for index, needed in self.before]),
         )
 
     def inputs(self, node: Any, saved: Sequence[Any] | Mapping[int, Any]) -> list[Any] | str:
@@ -150,6 +166,9 @@ class Repetition:
         remembered: Remembered = node.remembered
         if self.why_not:
             return self.why_not
+        before = {one.number: one.again(node) for one in remembered.before}
+        if any(one is None for one in before.values()):
+            return "it writes to an input that is large, and no compiled function can make that again"
         made: list[Any] = [None] * self.count
         overwritten = getattr(node, "overwritten", ())
         for index, slot in zip(self.saved, self.slots, strict=True):
@@ -161,6 +180,8 @@ class Repetition:
                 return "a parameter or buffer was changed in place since"
             made[index] = tensor
         for index, (value, version) in zip(self.loose, remembered.loose, strict=True):
+            if index in before:
+                continue
             made[index] = value() if isinstance(value, weakref.ref) else value
             if made[index] is None and isinstance(value, weakref.ref):
                 made[index] = made_again(node, index, version, value)
@@ -168,8 +189,8 @@ class Repetition:
                     return "one of its inputs is gone"
             elif _version(made[index]) != version and index not in self.written:
                 return "one of its inputs was changed in place since"
-        for index in self.written:  # their old content does not matter, and they are not to be written again
-            made[index] = made[index].detach().clone()
+        for index in self.written:  # what others held does not matter
+            made[index] = before[index] if index in before else made[index].detach()
         for index in self.cut:  # which the program may differentiate by itself
             made[index] = made[index].detach().requires_grad_()
         return made
@@ -189,18 +210,18 @@ class Repetition:
         ``cuts``: earlier results whose gradient is this one, or that hand none on.
         """
         again = torch.is_grad_enabled()
-        aliases, results = run
+        aliases = run.aliases
         with torch.enable_grad():
             pairs = [
-                (self.result(results, i), g)
+                (self.result(run, i), g)
                 for i in self.differentiable
-                if i in self.place_of and (g := arriving(i)) is not None
+                if (i in self.place_of or i in self.dirty) and (g := arriving(i)) is not None
             ]
             wanted = [aliases[index] for index in self.wanted]
             made: list[Any] = [None] * self.count
             if not pairs or not wanted:
                 return made
-            with replacing((self.earlier(results, index), gradient) for index, gradient in cuts.items()):
+            with replacing((self.earlier(run, index), gradient) for index, gradient in cuts.items()):
                 found = torch.autograd.grad(
                     [result for result, _ in pairs],
                     wanted,
@@ -226,9 +247,8 @@ class Repetition:
         ``returned``."""
         if not returned:
             return gradients
-        aliases, results = run
-        inputs = tuple(x for x in aliases if isinstance(x, torch.Tensor) and x.requires_grad)
-        pairs = tuple((self.earlier(results, index), tensor) for index, tensor in returned.items())
+        inputs = tuple(x for x in run.aliases if isinstance(x, torch.Tensor) and x.requires_grad)
+        pairs = tuple((self.earlier(run, index), tensor) for index, tensor in returned.items())
         sources = Sources(inputs, (), tuple(pair for pair in pairs if pair[0].requires_grad)).with_more(
             arrived
         )
@@ -239,8 +259,11 @@ class Repetition:
         assert self.program is not None
         with _outside_of_transforms(), torch.enable_grad(), _random_state_of(random), self._autocasting():
             aliases = [x.view_as(x) if isinstance(x, torch.Tensor) and x.requires_grad else x for x in inputs]
+            passed = list(aliases)
+            for index in self.written:  # the inputs are not to be written again
+                passed[index] = aliases[index].clone()
             with torch.set_grad_enabled(self.begins_with_gradients):
-                return aliases, self.program(*aliases)
+                return Run(aliases, passed, self.program(*passed))
 
     def result_again(self, node: Any, saved: Sequence[Any], index: int) -> torch.Tensor | None:
         """Graph result ``index`` of ``node``'s call; None where the program cannot be repeated."""
@@ -249,21 +272,26 @@ class Repetition:
         inputs = self.inputs(node, saved)
         if isinstance(inputs, str):
             return None
-        _, results = self.run(inputs, node.remembered.random)
-        return self.result(results, index)
+        return self.result(self.run(inputs, node.remembered.random), index)
 
-    def result(self, results: Sequence[Any], index: int) -> torch.Tensor:
-        """Graph result ``index`` among the program's results, or behind them as what they are views of."""
+    def result(self, run: Run, index: int) -> torch.Tensor:
+        """Graph result ``index``: an input that the program wrote to, one of its results, or what they are views of."""
+        if index in self.dirty:
+            written: torch.Tensor = run.passed[self.dirty[index]]
+            return written
         place, is_base = self.place_of[index]
-        found: torch.Tensor = results[place]
+        found: torch.Tensor = run.results[place]
         if is_base:
             assert found._base is not None, "the program returned a view when it was traced"
             found = found._base
         return found
 
-    def earlier(self, results: Sequence[Any], index: int) -> torch.Tensor:
+    def earlier(self, run: Run, index: int) -> torch.Tensor:
         """The program's result that other results are computed from, by its number in ``BackwardPlan.between``."""
-        return results[-1 - index] if index < 0 else self.result(results, index)
+        if index >= 0:
+            return self.result(run, index)
+        view: torch.Tensor = run.results[-1 - index]
+        return view
 
     @contextmanager
     def _autocasting(self) -> Iterator[None]:

@@ -170,12 +170,11 @@ class _Link:
         wanted = self._led(node, wanted)
         repetition = self._repetition
         run = node.given.repeat(partial(self._repeat, node))
-        _, results = run
-        tensors = [repetition.earlier(results, index) for index in wanted]
+        tensors = [repetition.earlier(run, index) for index in wanted]
         differentiated = torch.is_grad_enabled()
         with torch.enable_grad(), replacing((tensor, None) for tensor in tensors):
             parts: Sequence[Any] = torch.autograd.grad(
-                repetition.result(results, self._result),
+                repetition.result(run, self._result),
                 tensors,
                 gradient,
                 retain_graph=True,

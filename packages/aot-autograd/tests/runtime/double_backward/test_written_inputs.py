@@ -1,0 +1,137 @@
+"""Programs that write to their inputs run again from what these were before."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+from aot_autograd.runtime.hooks.freed_tensors import CAN_BE_FREED
+
+NEEDS_PLACES = pytest.mark.skipif(not CAN_BE_FREED, reason="torch tells no place in autograd's graph")
+
+
+def _scaled(z: torch.Tensor, x: torch.Tensor) -> Any:
+    z.mul_(x)
+    return z.exp()
+
+
+def _overwritten(z: torch.Tensor, x: torch.Tensor) -> Any:
+    z.copy_(x.sin())
+    return z * z, z.sum()
+
+
+def _in_part(z: torch.Tensor, x: torch.Tensor) -> Any:
+    before = z.tanh()
+    z[1:] = x[:-1].sin()
+    return before.exp(), z[:2]
+
+
+def _twice(z: torch.Tensor, x: torch.Tensor) -> Any:
+    z.add_(x)
+    first = z.exp()
+    z.sub_(x * 3)
+    return first, z.cosh()
+
+
+def _without_gradients(z: torch.Tensor, x: torch.Tensor) -> Any:
+    result = (z * x).exp()
+    with torch.no_grad():
+        z.add_(x)
+    return result
+
+
+PROGRAMS = (_scaled, _overwritten, _in_part, _twice, _without_gradients)
+
+
+def _sum(results: Any) -> torch.Tensor:
+    total: torch.Tensor = sum(r.sum() for r in (results if isinstance(results, tuple) else (results,)))
+    return total
+
+
+def _identity(function: Any) -> Any:
+    return function
+
+
+@pytest.mark.parametrize("look", ["nobody", "before", "after"])
+@pytest.mark.parametrize("count", [3, pytest.param(20000, marks=NEEDS_PLACES)])
+@pytest.mark.parametrize("program", PROGRAMS[:-1])
+def test_derivatives_of_inputs_that_are_written(compiled: Any, program: Any, count: int, look: str) -> None:
+    """Small ones are copied, large ones are made again by the compiled function that made them."""
+    found = []
+    for wrap in (_identity, compiled):
+        seen: list[Any] = []
+
+        def hook(gradient: torch.Tensor, seen: list[Any] = seen) -> torch.Tensor:
+            seen.append(gradient.detach().clone())
+            return gradient * 2
+
+        x = torch.linspace(0.1, 1, count, dtype=torch.float64).requires_grad_()
+        z = wrap(torch.sinh)(x)
+        if look == "before":
+            z.register_hook(hook)
+        results = wrap(program)(z, x)
+        if look == "after":
+            z.register_hook(hook)
+        (first,) = torch.autograd.grad(_sum(results) + z.sum(), x, create_graph=True)
+        (second,) = torch.autograd.grad((first * first).sum(), x, create_graph=True)
+        second.sum().backward()
+        found.append([z, first, second, x.grad, *seen])
+    torch.testing.assert_close(found[1], found[0])
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_derivatives_of_small_inputs_that_eager_made(compiled: Any, program: Any) -> None:
+    found = []
+    for wrap in (_identity, compiled):
+        x = torch.linspace(0.1, 1, 3, dtype=torch.float64).requires_grad_()
+        results = wrap(program)(x.sinh(), x)  # nobody else holds the input
+        if program is _without_gradients:
+            with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+                _sum(results).backward()
+            return
+        (first,) = torch.autograd.grad(_sum(results), x, create_graph=True)
+        found.append([first, *torch.autograd.grad((first * first).sum(), x)])
+    torch.testing.assert_close(found[1], found[0])
+
+
+def test_a_large_input_that_eager_made_is_refused(compiled: Any) -> None:
+    x = torch.linspace(0.1, 1, 20000, dtype=torch.float64).requires_grad_()
+    result = compiled(_scaled)(x.sinh(), x)
+    (gradient,) = torch.autograd.grad(result.sum(), x, create_graph=True)
+    with pytest.raises(RuntimeError, match=r"(?s)AOT301.*an input that is large"):
+        gradient.sum().backward()
+
+
+def test_results_that_use_buffers_that_are_written(compiled: Any) -> None:
+    def program(x: torch.Tensor, mean: torch.Tensor, var: torch.Tensor, total: torch.Tensor) -> torch.Tensor:
+        total.add_(1)
+        return torch.nn.functional.batch_norm(x, mean, var, training=True).tanh() * mean * total
+
+    found = []
+    for wrap in (_identity, compiled):
+        x = torch.linspace(-1, 1, 12, dtype=torch.float64).pow(3).view(4, 3).requires_grad_()
+        buffers = torch.zeros(3, 3, dtype=torch.float64).unbind()
+        (first,) = torch.autograd.grad(wrap(program)(x, *buffers).sum(), x, create_graph=True)
+        found.append([first, *torch.autograd.grad((first * first).sum(), x), *buffers])
+    torch.testing.assert_close(found[1], found[0])
+
+
+def test_a_leaf_that_is_written_without_gradients(compiled: Any) -> None:
+    """Eager has saved a part that is not overwritten: the derivative leads to the leaf, from what it held."""
+
+    def program(w: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+        result = (w + x).exp()
+        with torch.no_grad():
+            w.mul_(5)
+        return result
+
+    found = []
+    for wrap in (_identity, compiled):
+        w = torch.linspace(0, 1, 3, dtype=torch.float64).requires_grad_()
+        x = torch.linspace(1, 2, 3, dtype=torch.float64).requires_grad_()
+        (first,) = torch.autograd.grad(wrap(program)(w, x).sum(), w, create_graph=True)
+        first.sum().backward()
+        found.append([first, w, w.grad, x.grad])
+    torch.testing.assert_close(found[1], found[0])
