@@ -150,3 +150,35 @@ def test_a_plan_with_a_backward_runs_without(program: Any, library: Any, interpr
         assert not any(
             found.requires_grad for found in run(*inputs) if all(found is not one for one in inputs)
         )
+
+
+_FACTORIES = {
+    "arange": lambda y: torch.arange(3, out=y),
+    "linspace": lambda y: torch.linspace(0, 1, 3, out=y),
+    "full": lambda y: torch.full((3,), 2.0, out=y),
+    "zeros": lambda y: torch.zeros(3, out=y),
+    "eye": lambda y: torch.eye(1, 3, out=y),
+    "randperm": lambda y: torch.randperm(3, out=y),
+    "heaviside": lambda y: torch.heaviside(torch.ones(3), torch.ones(3), out=y),
+}
+
+
+@pytest.mark.parametrize("make", _FACTORIES.values(), ids=_FACTORIES)
+def test_a_result_beside_an_input_without_a_derivative(compiled: Any, make: Any) -> None:
+    """Such an ``out=`` has a node whose backward raises: the other result does not lead there."""
+
+    def program(y: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+        y.abs_()
+        return x * 2
+
+    found = []
+    for run in (program, compiled(program)):
+        torch.manual_seed(0)
+        x = torch.tensor([0.5, -1.0, 2.0], requires_grad=True)
+        y = x * 1
+        make(y)
+        run(y, x).sum().backward()
+        with pytest.raises(RuntimeError, match="is not implemented"):
+            y.sum().backward()
+        found.append((y.tolist(), y.shape, y._version, x.grad.tolist()))
+    assert found[1] == found[0]

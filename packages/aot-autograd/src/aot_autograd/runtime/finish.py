@@ -19,6 +19,8 @@ from fx_interface.errors import StackError, refuses_layout
 from fx_interface.execution.rehearsal import Rehearsal
 from fx_interface.execution.undo import all_or_nothing, undoing
 
+_NotImplemented = torch._C._functions.NotImplemented  # type: ignore[attr-defined]  # not in the stubs
+
 
 def finish(
     plan: JointPlan,
@@ -124,7 +126,8 @@ def _checked(
     """Calls that the plan does not fit take the fallback.
 
     Inputs that the program writes to must not share memory with others, and where autograd follows the
-    write they must not be views: it cannot put a function's result in the place of a part of another tensor.
+    write they must not be views: it cannot put a function's result in the place of a part of another tensor. Nor may
+    they be what ``arange(out=)`` and the like have written to, whose backward raises: all results would lead there.
     """
 
     def checked(*inputs: Any) -> Sequence[Any]:
@@ -133,8 +136,11 @@ def _checked(
             why = f"inputs {found[0]} and {found[1]} share memory and one of them is written"
             return _instead(why, inputs, fallback)
         for index in written:
-            if inputs[index]._is_view():
+            tensor = inputs[index]
+            if tensor._is_view():
                 return _instead(f"input {index} is a view and is written", inputs, fallback)
+            if type(tensor.grad_fn) is _NotImplemented:
+                return _instead(f"input {index} is written and has no derivative", inputs, fallback)
         return run(*inputs)
 
     return checked
