@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import permutations
 from typing import Any
 
 import pytest
@@ -182,3 +183,39 @@ def test_a_result_beside_an_input_without_a_derivative(compiled: Any, make: Any)
             y.sum().backward()
         found.append((y.tolist(), y.shape, y._version, x.grad.tolist()))
     assert found[1] == found[0]
+
+
+def _written_without_gradients(v: torch.Tensor) -> torch.Tensor:
+    result = v * 3
+    with torch.no_grad():
+        v.mul_(2)
+    return result + v
+
+
+_PARTS = ("of a leaf, without gradients", "with a history", "of none")
+
+
+def _part_of(kind: str) -> torch.Tensor:
+    leaf = torch.tensor([0.5, -1.0, 2.0], requires_grad=True)
+    if kind == "of a leaf, without gradients":
+        with torch.no_grad():
+            return leaf[:2]
+    return (leaf * 1)[:2] if kind == "with a history" else leaf.detach()[:2]
+
+
+@pytest.mark.parametrize("kinds", list(permutations(_PARTS, 2)))
+def test_reading_a_view_that_was_made_and_written_without_gradients(compiled: Any, kinds: Any) -> None:
+    """Autograd refuses it, in a version for another kind of view too."""
+    found = []
+    for run in (_written_without_gradients, compiled(_written_without_gradients)):
+        seen: list[Any] = []
+        for kind in kinds:
+            try:
+                result = run(_part_of(kind))
+            except RuntimeError as error:
+                seen.append(str(error))
+            else:
+                seen.append((result.tolist(), result.requires_grad))
+        found.append(seen)
+    assert found[1] == found[0]
+    assert "created in no_grad mode" in str(found[0]) or "of a leaf, without gradients" not in kinds

@@ -19,6 +19,8 @@ from fx_interface.errors import StackError, refuses_layout
 from fx_interface.execution.rehearsal import Rehearsal
 from fx_interface.execution.undo import all_or_nothing, undoing
 
+_creation = torch._C._autograd._get_creation_meta
+_PLAIN = torch._C._autograd.CreationMeta.DEFAULT
 _NotImplemented = torch._C._functions.NotImplemented  # type: ignore[attr-defined]  # not in the stubs
 
 
@@ -60,6 +62,8 @@ def finish(
     as_written = _fallback(plan, fallback, rehearse)
     if plan.apart.written or views:
         run = _checked(OverlapCheck(plan.apart, fixed_sizes=not plan.symbols), views, run, as_written)
+    if unfollowed := _written_unfollowed(plan):
+        run = _without_refused(unfollowed, run, as_written)
     if plan.placed:
         run = _placed(plan.placed, run, as_written)
     if run is not forward and as_written is not None:
@@ -141,6 +145,28 @@ def _checked(
                 return _instead(f"input {index} is a view and is written", inputs, fallback)
             if type(tensor.grad_fn) is _NotImplemented:
                 return _instead(f"input {index} is written and has no derivative", inputs, fallback)
+        return run(*inputs)
+
+    return checked
+
+
+def _written_unfollowed(plan: JointPlan) -> tuple[int, ...]:
+    """Inputs that results lead to and that are written with gradients off."""
+    followed = () if plan.backward is None else plan.backward.gradient_of
+    return tuple(m.input_index for m in plan.mutated if not m.differentiable and m.input_index in followed)
+
+
+def _without_refused(
+    written: Sequence[int], run: CompiledGraph, fallback: Callable[..., Sequence[Any]] | None
+) -> CompiledGraph:
+    """Calls in which such an input is a view that was made with gradients off take the fallback: autograd refuses to
+    read it after the write."""
+
+    def checked(*inputs: Any) -> Sequence[Any]:
+        for index in written:
+            if inputs[index]._is_view() and _creation(inputs[index]) != _PLAIN:
+                why = f"input {index} is a view that was made with gradients off, and is written"
+                return _instead(why, inputs, fallback)
         return run(*inputs)
 
     return checked
