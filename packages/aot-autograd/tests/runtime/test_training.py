@@ -246,6 +246,25 @@ def test_random_state_is_untouched_by_tracing_and_advanced_as_in_eager(compiled:
     assert torch.equal(torch.get_rng_state(), state)
 
 
+def test_numbers_that_a_backward_needs_a_copy_of_are_drawn_in_order(compiled: Any) -> None:
+    """The second is copied for the backward, since the caller may overwrite it: it was drawn before the first."""
+
+    def function(x: torch.Tensor) -> Any:
+        first, second = torch.rand(5, dtype=x.dtype), torch.rand(5, dtype=x.dtype)
+        return x * second.clone() + first, second
+
+    outcomes = []
+    for one in (function, compiled(function)):
+        x = torch.ones(5, dtype=torch.float64, requires_grad=True)
+        torch.manual_seed(3)
+        found, second = one(x)
+        given = second.clone()
+        second.zero_()
+        outcomes.append((found, given, *torch.autograd.grad(found.sum(), x)))
+    for expected, actual in zip(*outcomes, strict=True):
+        assert torch.equal(actual, expected)
+
+
 class Counting(TorchDispatchMode):
     def __init__(self) -> None:
         super().__init__()

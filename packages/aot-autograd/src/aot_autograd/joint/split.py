@@ -236,7 +236,7 @@ def _backward(
     ]
     inputs += [GraphInput(v, f"tangent_{i}", InputKind.TANGENT, v.spec) for i, (v, _) in enumerate(tangents)]
     results, origin = _gradient_results(joint, inputs)
-    graph = build_graph(inputs, results, trace.env, keep)
+    graph = build_graph(inputs, results, trace.env, keep, backward=True)
     under = tangents_under(live, [value for value, _ in tangents])
     plan = BackwardPlan(
         symbols=tuple(numbers.index(atom) for atom in needed),

@@ -96,8 +96,6 @@ def in_order_of_use(live: Sequence[Value]) -> list[Value]:
 
     Computed at the start, they would all be in memory at once, which keeping them would have cost too.
     """
-    if not any(value.backward for value in live):
-        return list(live)
     wanted = {value.number for value in live}
     made: list[Value] = []
     done: set[int] = set()
@@ -249,11 +247,13 @@ def build_graph(
     env: ShapeEnv,
     keep: Iterable[Value] = (),
     births: Births | None = None,
+    backward: bool = False,
 ) -> GraphModule:
     """A graph module of dialect ``aten`` that computes ``results`` (values, expressions or None) from ``inputs``.
 
     ``keep`` are calls that must run even if nothing uses them: those that draw random numbers, and checks. ``births``:
-    as for ``live_values``.
+    as for ``live_values``. Calls of a forward stay in recorded order, which is that of its draws and checks; copies for
+    its ``backward`` come last.
     """
     builder = _Builder(env, births)
     declared = []
@@ -261,7 +261,7 @@ def build_graph(
         node = builder.place(given)
         declared.append(InputDecl(node.name, given.kind, given.spec, given.source))
     live = live_values([value for value, _ in results], builder.nodes, keep, births)
-    for value in with_late_waits(in_order_of_use(live)):
+    for value in with_late_waits(in_order_of_use(live) if backward else live):
         builder.add(value)
     outputs = tuple([builder.argument(value) for value, _ in results])
     builder.graph.create_node("output", "output", (outputs,))
