@@ -192,12 +192,101 @@ def test_a_parameter_that_a_module_gets(whole):
         whole.made(Module, (X,), (X + 1,))
 
 
-def test_what_autograd_follows_of_a_new_parameter_ends_the_graph(same):
+def test_what_autograd_follows_of_a_parameter_in_given_memory_ends_the_graph(same):
     def f(x):
         made = nn.Parameter(x)
         return (made * 2).sum(), made
 
-    same(f, (X.clone(),))
+    same(f, (X.clone(),), breaks=1)
+
+
+def kept(x):
+    made = nn.Parameter(x * 2)
+    made.label = "made"
+    y = (made * x).sum()
+    made.rest = 3
+    return y, made, made.grad, made.label
+
+
+def initialized(x):
+    made = nn.Parameter(torch.empty(3))
+    made.data.fill_(2)
+    nn.init.ones_(made)
+    return (made * x).sum(), made
+
+
+def in_modules(x):
+    net = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.LayerNorm(4), nn.Linear(4, 2), nn.BatchNorm1d(2))
+    return net(x).square().sum(), net
+
+
+def in_a_list(x):
+    made = nn.ParameterList([nn.Parameter(torch.full((3,), float(i))) for i in range(2)])
+    return sum((one * x).sum() for one in made), made
+
+
+@pytest.mark.parametrize("program", [kept, initialized, in_modules, in_a_list])
+def test_autograd_follows_a_new_parameter(whole, program):
+    whole(program, (X.clone().requires_grad_(),), (X + 1,))
+
+
+def used_twice(x):
+    made = nn.Parameter(x * 2)
+    twice = nn.Parameter(made)
+    return (made * x * made).sum() + (made * twice).sum()
+
+
+def handed_out(x):
+    data = x * 2
+    made = nn.Parameter(data)
+    return (made * x).sum(), data
+
+
+def written_to(x):
+    made = nn.Parameter(x * 2)
+    y = (made * x).sum()
+    with torch.no_grad():
+        made.add_(1)
+    return y, made
+
+
+def viewed(x):
+    made = nn.Parameter(x * 2)
+    return (made * x).sum(), made.view(-1)
+
+
+def differentiated(x):
+    made = nn.Parameter(x * 2)
+    return torch.autograd.grad((made * x * made).sum(), made, create_graph=True)[0], made
+
+
+def checkpointed(x):
+    made = nn.Parameter(x * 2)
+    return torch.utils.checkpoint.checkpoint(lambda x: made * x, x, use_reentrant=False), made
+
+
+@pytest.mark.parametrize(
+    "program", [used_twice, handed_out, written_to, viewed, differentiated, checkpointed]
+)
+def test_a_new_parameter_of_which_more_is_asked_ends_the_graph(same, program):
+    same(program, (X.clone().requires_grad_(),), (X + 1,))
+    assert any(one.stopped is not None for _, one in same.capture.report.replacements)
+
+
+@pytest.mark.parametrize("backend", ["aot_eager", "eager", "inductor"])
+def test_modules_that_are_made_and_used_in_one_graph(backend):
+    fxstack = pytest.importorskip("fxstack")
+
+    outcomes = []
+    for run in (in_modules, fxstack.compile(in_modules, backend=backend, fullgraph=True)):
+        torch.manual_seed(0)
+        x = (X / 3).requires_grad_()
+        for _ in range(2):
+            y, net = run(x)
+            y.backward()
+        outcomes.append([y, x.grad, *net.state_dict().values(), *(p.grad for p in net.parameters())])
+    for expected, actual in zip(*outcomes, strict=True):
+        torch.testing.assert_close(actual, expected)
 
 
 def test_buffers_that_are_made_inside(same):

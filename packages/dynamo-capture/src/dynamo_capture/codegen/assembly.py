@@ -217,6 +217,9 @@ class Assembly:
         emitter = self._emitter
         cells = set(cellvars)
         self._draw(to, cells)
+        for variable, make in self._tx.tensors.leaves:
+            to.call(make, lambda: None, 0)
+            to.store(variable)
         compiled, inputs = finish(list(collector.nodes))
         self._compute(to, [*(item.source for item in inputs), *to.indirect], cells)
         if to.indirect:

@@ -192,6 +192,7 @@ class Tensors(Protocol[V]):
     """Copies of what data choose, which may be read only."""
 
     replaced: dict[int, Any]
+    leaves: list[tuple[str, Any]]
     """The tensors whose data the program has set, by id."""
 
     def of_chosen(self, chosen: Any) -> Any:

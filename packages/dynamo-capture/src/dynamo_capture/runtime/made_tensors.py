@@ -76,6 +76,13 @@ def new_parameter(tensor: torch.Tensor, requires_grad: bool) -> torch.nn.Paramet
     return torch.nn.Parameter(tensor, requires_grad)
 
 
+def new_leaf(spec: Any) -> torch.nn.Parameter:
+    """A parameter of the form of a static ``TensorSpec``, whose data are going to be set."""
+    with torch._C.DisableTorchFunction():
+        made = torch.empty_strided(spec.sizes, spec.strides, dtype=spec.dtype, device=spec.device)
+        return torch.nn.Parameter(made)
+
+
 def set_data(tensor: torch.Tensor, data: torch.Tensor) -> None:
     """``tensor.data = data``."""
     tensor.data = data

@@ -1,6 +1,8 @@
-"""What autograd follows of a leaf whose data the program has set (``semantics/tensors/replaced_data.py``).
+"""What autograd follows of a leaf whose data the program has set (``semantics/tensors/replaced_data.py``), or that the
+program has made.
 
     w.data = v; y = w * x      ->      c = region(w, v), a copy of v whose gradient is that of w; y = c * x
+    w = Parameter(v)           ->      before the graph w = Parameter(empty), which is an input; w.data = v
 
 Nobody may be able to tell that it is a copy. So a view of it ends the graph, and where the leaf changes once more,
 behind operations that may have saved the copy, the frame is captured again and ends its graph before them. A second
@@ -10,6 +12,7 @@ they held before.
 
 from __future__ import annotations
 
+import functools
 from typing import Any, Final
 
 import torch
@@ -18,12 +21,16 @@ from dynamo_capture.foundation.break_kinds import AUTOGRAD_STATE
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.graph.graph_builder import UNFOLLOWED
 from dynamo_capture.graph.region_body import Body
+from dynamo_capture.runtime import made_tensors
 from dynamo_capture.semantics.regions.autograd_function import gradient_parameter, open_differentiable
 from dynamo_capture.semantics.regions.tracing import trace_body
-from dynamo_capture.semantics.tensors.replaced_data import Replaced
+from dynamo_capture.semantics.tensors.replaced_data import Replaced, count_writes
 from dynamo_capture.values import Const, TensorMeta, TensorValue, Value, one_tensor, tensors_of
 from dynamo_capture.values.base import Context
 from dynamo_capture.values.structures import items_of, mapped_leaves
+from fx_interface.signature import InputKind
+from fx_interface.source import LocalSource
+from fx_interface.tensor_spec import with_grad
 
 _OPTIONS: Final = {
     "dirty": (),
@@ -82,8 +89,9 @@ def _of_copies(tx: Context, call: Any) -> Value:
 def _copied(tx: Context, replaced: Replaced) -> TensorValue:
     """A copy of the new data, as the leaf. Where its gradient would be refused, as it is of another form, and where
     more is to be known about the leaf than its gradient the graph ends."""
-    leaf, owner = replaced.leaf, replaced.owner
+    owner = replaced.owner
     if replaced.copy is None:
+        leaf = replaced.leaf or _made_before(tx, replaced)
         is_as_before = leaf.meta.is_leaf and leaf.meta.spec == owner.meta.spec
         is_read = any(one.is_read for one in tx.tensors.replaced.values())
         if not is_as_before or is_read or owner.meta.is_inference or not tx.policy.copies_leaves:
@@ -105,3 +113,24 @@ def _copied(tx: Context, replaced: Replaced) -> TensorValue:
 
 def _reads_data(args: list[Value]) -> bool:
     return len(args) == 2 and isinstance(args[1], Const) and args[1].value == "data"
+
+
+def _made_before(tx: Context, replaced: Replaced) -> TensorValue:
+    """The leaf that a parameter of the program is, made before the graph, which sets its data when it has run."""
+    owner = replaced.owner
+    spec = owner.meta.spec
+    is_given = owner.memory.real is not None or owner.memory.source is not None
+    if is_given or not spec.is_static or not tx.policy.copies_leaves:
+        raise GraphBreak(AUTOGRAD_STATE, UNFOLLOWED)  # its writes are counted with those of another tensor
+    variable = f".leaf{len(tx.tensors.leaves)}"
+    make = functools.partial(made_tensors.new_leaf, spec)
+    source = LocalSource(variable)
+    node = tx.output.placeholder("leaf", InputKind.USER, with_grad(spec, True), source, make())
+    tx.tensors.leaves.append((variable, make))
+    replaced.leaf = TensorValue(node, owner.meta)
+    replaced.data = TensorValue(owner.node, TensorMeta.of(spec, False, True))
+    replaced.data.show(owner.memory)
+    owner.source, owner.is_replaced = source, True
+    tx.effects.deferred(made_tensors.set_data, [owner, replaced.data], {})
+    count_writes(tx, [owner] * replaced.writes)
+    return replaced.leaf

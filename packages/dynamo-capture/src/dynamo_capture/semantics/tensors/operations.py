@@ -144,8 +144,8 @@ class Operations(Outcomes):
         self.stand_ins: list[TensorValue] = []
         """Copies of what data choose, which may be read only."""
         self.replaced: dict[int, Replaced] = {}  # the tensors whose data the program has set, by id
-        self.emptied = False
-        """Whether the program has emptied the storage of an existing tensor."""
+        self.leaves: list[tuple[str, Callable[[], torch.Tensor]]] = []  # made before the graph, in variables
+        self.emptied = False  # whether the program has emptied the storage of an existing tensor
 
     def call_function(
         self, function: Callable[..., Any], args: Sequence[Value], kwargs: dict[str, Value]

@@ -28,21 +28,27 @@ _LIKE: Final = frozenset({"view_as", "expand_as", "reshape_as"})
 
 
 class Replaced:
-    """A tensor whose data the program has set: ``leaf`` is what it was at the beginning, ``copy`` what has taken its
-    place where autograd follows."""
+    """A tensor whose data the program has set, or a parameter that it has made: ``leaf`` is what it was at the
+    beginning, ``copy`` what has taken its place where autograd follows, ``data`` the tensor in whose memory the
+    parameter was made, and ``writes`` how many writes it has counted. Of a parameter there is no leaf before autograd
+    follows it."""
 
-    __slots__ = ("copy", "leaf", "owner")
+    __slots__ = ("copy", "data", "leaf", "owner", "writes")
 
-    def __init__(self, owner: TensorValue) -> None:
+    def __init__(self, owner: TensorValue, is_new: bool = False, writes: int = 0) -> None:
         self.owner = owner
-        self.leaf = TensorValue(owner.node, owner.meta)
+        self.writes = writes
+        self.leaf = None if is_new else TensorValue(owner.node, owner.meta)
         self.copy: TensorValue | None = None
+        self.data: TensorValue | None = None
 
     @property
     def is_read(self) -> bool:
         """Whether the graph computes with what the tensor held at the beginning."""
-        node = self.leaf.node
-        return any(user.target not in _LIKE or user.args[0] is node for user in node.users)
+        node = None if self.leaf is None else self.leaf.node
+        return node is not None and any(
+            user.target not in _LIKE or user.args[0] is node for user in node.users
+        )
 
 
 def set_data(tx: Context, owner: TensorValue, value: Value) -> None:
@@ -88,11 +94,17 @@ def _check_not_copied(tx: Context, changed: Iterable[TensorValue], is_read: bool
 
 def check_handed_out(tx: Context, value: TensorValue) -> None:
     """A graph break where a view of a leaf whose data were replaced is handed out: it is one of the data alone, and has
-    to be one of the leaf."""
+    to be one of the leaf; and where another tensor in the memory of a parameter that was made is: it has to count
+    writes together with that."""
     base = tx.tensors.replaced.get(id(value.root))
     is_new = value.root is not value and value.memory is not value.root
-    if base is not None and base.owner.meta.requires_grad and is_new:
+    if base is not None and base.owner.is_replaced and base.owner.meta.requires_grad and is_new:
         raise GraphBreak(AUTOGRAD_STATE, "a view of a tensor whose data were replaced is handed out")
+    for one in tx.tensors.replaced.values() if tx.tensors.leaves else ():
+        if one.data is None or value.memory is not one.data.memory:
+            continue
+        if value is not one.data and value is not one.owner:
+            raise GraphBreak(AUTOGRAD_STATE, "a tensor in the memory of a parameter is handed out")
 
 
 def _may_be_shown(tx: Context, owner: TensorValue, value: TensorValue) -> bool:
@@ -112,5 +124,7 @@ def count_writes(tx: Context, written: list[TensorValue]) -> None:
     if tx.tensors.replaced:
         _check_not_copied(tx, written)
     for tensor in written:
+        if id(tensor) in tx.tensors.replaced:
+            tx.tensors.replaced[id(tensor)].writes += 1
         if tensor.is_replaced:
             tx.effects.deferred(torch.autograd.graph.increment_version, [tensor], {})

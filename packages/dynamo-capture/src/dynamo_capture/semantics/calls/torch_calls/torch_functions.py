@@ -27,6 +27,7 @@ from dynamo_capture.semantics.tensors.content.data_numbers import (
     state,
     truth_of,
 )
+from dynamo_capture.semantics.tensors.replaced_data import Replaced
 from dynamo_capture.session.controls import is_compiling
 from dynamo_capture.values import (
     FALSE,
@@ -247,7 +248,7 @@ def check_tensor(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Va
 
 @handles(torch.nn.Parameter)
 def parameter(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    """A leaf in the memory of a tensor. Where autograd would follow what is computed with it the graph ends."""
+    """A leaf in the memory of a tensor; ``regions/new_data.py`` has what autograd follows of it."""
     data = args[0] if args else kwargs.get("data", NONE)
     given = args[1] if len(args) > 1 else kwargs.get("requires_grad", TRUE)
     if not isinstance(data, TensorValue) or data.meta.cls not in (torch.Tensor, torch.nn.Parameter):
@@ -262,6 +263,9 @@ def parameter(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value
     made.meta = TensorMeta.of(made.meta.spec, trained, True, torch.nn.Parameter, made.meta.is_inference)
     if trained:
         tx.output.unfollowed.add(made.node)
+        if tx.policy.copies_leaves:
+            writes = sum(one is data.memory for one in tx.output.overwritten)
+            tx.tensors.replaced[id(made)] = Replaced(made, is_new=True, writes=writes)
     return made
 
 
