@@ -12,6 +12,7 @@ from dynamo_capture.frames.steps import Step
 from dynamo_capture.interpreter.opcodes.branches.assuming import assumed
 from dynamo_capture.interpreter.opcodes.branches.joining import joined_jumps, joined_values
 from dynamo_capture.interpreter.opcodes.branches.merging import as_condition, merged
+from dynamo_capture.interpreter.opcodes.branches.skipping import not_skipped
 from dynamo_capture.interpreter.opcodes.branches.writing import branched
 from dynamo_capture.interpreter.opcodes.dropping import check_returned
 from dynamo_capture.interpreter.opcodes.operating import tested
@@ -40,6 +41,8 @@ def _jump_if(frame: Frame, step: Step, truth: bool) -> None:
     place = merged(frame, step, frame.next, truth)
     if place is None:
         place = joined_jumps(frame, step, frame.next, truth)
+    if place is None:
+        place = not_skipped(frame, step, frame.next, truth)
     if place is not None:
         frame.next = place
         return

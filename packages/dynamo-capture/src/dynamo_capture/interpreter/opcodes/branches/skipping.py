@@ -1,0 +1,134 @@
+"""A branch that is skipped where a tensor has no rows, and that would do nothing then: the graph goes on with it.
+
+if rows.numel() == 0:      # goes on behind the `continue`
+    continue
+out.index_add_(0, rows, expert(x[rows]))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from dynamo_capture.bytecode.decoded import decoded
+from dynamo_capture.bytecode.liveness import reads_and_writes
+from dynamo_capture.foundation.break_kinds import DATA_NUMBER
+from dynamo_capture.foundation.errors import GraphBreak
+from dynamo_capture.frames.frame import Frame
+from dynamo_capture.frames.steps import Step
+from dynamo_capture.interpreter.opcodes.branches.writing import landing
+from dynamo_capture.semantics.regions.steered.empty_branches import may_be_done, rows_that_decide
+from dynamo_capture.values import Const, SymValue, TensorValue, TupleValue, Value
+from dynamo_capture.values.numbers.condition import DataCondition
+
+_LONGEST: Final = 400
+_PREFIXES: Final = (
+    *("LOAD_", "BUILD_", "BINARY_", "CALL", "UNARY_", "COMPARE_", "FORMAT_", "UNPACK_"),
+    *("JUMP_", "POP_JUMP_", "STORE_FAST", "STORE_S", "LIST_", "DICT_"),
+)
+_OTHERS: Final = frozenset(
+    {
+        *(
+            "PUSH_NULL",
+            "PRECALL",
+            "KW_NAMES",
+            "NOP",
+            "COPY",
+            "SWAP",
+            "POP_TOP",
+            "GET_ITER",
+            "FOR_ITER",
+            "END_FOR",
+        ),
+        *("TO_BOOL", "IS_OP", "CONTAINS_OP", "MAKE_FUNCTION", "CONVERT_VALUE", "POP_ITER"),
+    }
+)
+"""Instructions that stay in the frame, and change nothing in it but the stack and local variables."""
+_ALWAYS: Final = frozenset({"JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT"})
+_HARMLESS: Final = (TensorValue, Const, SymValue, DataCondition)
+
+
+def not_skipped(frame: Frame, step: Step, following: int, jumps_if: bool) -> int | None:
+    """Where the branch begins that the jump ``step`` skips, or that is skipped behind it, where there are no rows; None
+    where it is not so. ``following`` is where the jump leads where the value on the stack is not ``jumps_if``."""
+    condition = frame.stack[-1]
+    if not isinstance(condition, (DataCondition, SymValue)) or frame.is_generator:
+        return None
+    found = rows_that_decide(frame.tx, condition)
+    if found is None:
+        return None
+    rows, empty = found
+    skips, first = (step.target, following) if empty is jumps_if else (following, step.target)
+    meeting = landing(frame.steps, skips)
+    names = _stored(frame, first, meeting, step.handler)
+    if names is None:
+        return None
+    stack, variables = list(frame.stack[:-1]), dict(frame.variables)
+    place, line, operands = frame.next, frame.line, frame.operands
+
+    def run() -> None:
+        frame.stack[:] = stack
+        _run(frame, first, meeting)
+        if list(map(id, frame.stack)) != list(map(id, stack)) or not all(
+            _is_harmless(frame.variables.get(name)) for name in names
+        ):
+            raise GraphBreak(DATA_NUMBER, "a branch leaves something behind")
+
+    done = may_be_done(frame.tx, rows, run)
+    frame.variables.clear()
+    frame.variables.update(variables)
+    frame.stack[:] = stack if done else [*stack, condition]
+    frame.next, frame.line, frame.operands = place, line, operands
+    return first if done else None
+
+
+def _run(frame: Frame, first: int, meeting: int) -> None:
+    frame.next = first
+    while landing(frame.steps, frame.next) != meeting:
+        inner = frame.steps[frame.next]
+        frame.next = inner.index + 1
+        frame.line = inner.line
+        if inner.run(frame, inner) is not None:
+            raise GraphBreak(DATA_NUMBER, "a branch leaves the function")
+
+
+def _stored(frame: Frame, first: int, meeting: int, handler: int) -> frozenset[str] | None:
+    """The local variables that are set from ``first`` until control comes to ``meeting``, of which none is read behind
+    that. None: one is, or control may go elsewhere."""
+    end = _end(frame.steps, first, meeting, handler)
+    if end is None:
+        return None
+    facts = decoded(frame.code)
+    names = {
+        name
+        for instruction in facts.body.instructions[first:end]
+        for name in reads_and_writes(instruction)[1]
+    }
+    if names & facts.live[meeting] or not all(_is_harmless(frame.variables.get(name)) for name in names):
+        return None
+    return frozenset(names)
+
+
+def _end(steps: Sequence[Step], first: int, meeting: int, handler: int) -> int | None:
+    """Behind the last instruction from ``first`` on that control may come to in front of ``meeting``."""
+    furthest = first
+    for step in steps[first : first + _LONGEST]:
+        if step.index == meeting:
+            return step.index
+        known = step.opname.startswith(_PREFIXES) or step.opname in _OTHERS
+        if step.handler != handler or not known or step.opname == "STORE_GLOBAL":
+            return None
+        if step.target >= 0 and landing(steps, step.target) != meeting:
+            if step.target < first:
+                return None
+            furthest = max(furthest, step.target)
+        if step.opname in _ALWAYS and landing(steps, step.index) == meeting and furthest <= step.index:
+            return step.index + 1
+    return None
+
+
+def _is_harmless(value: Value | None) -> bool:
+    """Whether nobody can tell when a variable lets go of it."""
+    if isinstance(value, TupleValue):
+        return all(map(_is_harmless, value.items))
+    return value is None or isinstance(value, _HARMLESS)

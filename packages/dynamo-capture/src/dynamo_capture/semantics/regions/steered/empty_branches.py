@@ -1,0 +1,179 @@
+"""What is done for each of no rows changes nothing: it is done whether there are rows or not.
+
+    rows, = torch.where(chosen == e)
+    if rows.numel() == 0:                       # the graph goes on as if there were some
+        continue
+    out.index_add_(0, rows, expert(x[rows]))
+
+The branch is tried on a sub-graph first, which is thrown away. It may change no object, draw and raise nothing, and
+write to tensors of this graph alone, at places that come with the rows. Autograd may not follow it: what has not been
+done has no gradient, and not one of zeros.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import torch
+from torch.fx import Node
+from torch.fx.node import map_arg
+
+from dynamo_capture.foundation.errors import GraphBreak, NotConstant, UserRaise
+from dynamo_capture.graph.graph_builder import GraphOutput, WrittenTensor
+from dynamo_capture.graph.region_body import Body
+from dynamo_capture.semantics.random_numbers.drawing import outside_only
+from dynamo_capture.semantics.regions.tracing import trace_body
+from dynamo_capture.values import NONE, SymValue, Value
+from dynamo_capture.values.base import Context
+from dynamo_capture.values.numbers.condition import DataCondition
+from dynamo_capture.values.tensors.tensor import PLAIN_CLASSES
+from fx_interface.errors import UnbackedSymbolError
+from fx_interface.symbols import Expr, Relation, Symbol
+from fx_interface.tensor_spec import SPEC_KEY, TensorSpec
+
+_MOST_NODES: Final = 256
+_BY_INDEX: Final = frozenset(
+    {
+        *(
+            "index_add_",
+            "index_copy_",
+            "index_fill_",
+            "index_put_",
+            "scatter_",
+            "scatter_add_",
+            "scatter_reduce_",
+        ),
+        operator.setitem,
+    }
+)
+"""Operations that write where an index says, and nowhere if it has no elements."""
+_SOME: Final = (1, 2, 3, 1 << 40)
+
+
+class TriedOfRows(Body):
+    """The branch as a sub-graph. ``writing``: what writes to tensors of its surroundings, those are ``roots``."""
+
+    def __init__(self, parent: GraphOutput) -> None:
+        super().__init__(parent, "a branch that data steer")
+        self.roots: list[WrittenTensor] = []
+        self.writing: list[Node] = []
+        self.failing: list[Node] = []
+        self._writes = False
+
+    def fail(self, node: Node, *, behind: bool) -> None:
+        super().fail(node, behind=behind)
+        self.failing.append(node)
+
+    def write(self, written: Sequence[WrittenTensor], lasting: Sequence[WrittenTensor] = ()) -> None:
+        GraphOutput.write(self, written, lasting)
+        outside = [tensor.memory for tensor in written if tensor.memory.node.graph is not self.graph]
+        self.roots += outside
+        self._writes = bool(outside) or not written
+
+    def call(self, *args: Any, **options: Any) -> Node:
+        node = super().call(*args, **options)
+        if self._writes:
+            self.writing.append(node)
+            self._writes = False
+        return node
+
+
+def rows_that_decide(tx: Context, condition: Value) -> tuple[Symbol, bool] | None:
+    """The number from data of which a value says whether it is 0, and the value's truth where it is."""
+    if isinstance(condition, SymValue):
+        relations: Sequence[Relation] = (Relation("!=", condition.expr, 0),)
+    elif isinstance(condition, DataCondition) and condition.tensor is None:
+        relations = condition.relations
+    else:
+        return None
+    if len(relations) != 1:
+        return None
+    sides = (tx.env.simplify(relations[0].lhs), tx.env.simplify(relations[0].rhs))
+    relation = Relation(relations[0].op, *sides)
+    atoms = relation.symbols
+    if len(atoms) != 1 or not all(_is_multiple(side) for side in sides):
+        return None
+    (atom,) = atoms
+    if not _is_size(tx.output, atom):
+        return None
+    empty = relation.holds({atom: 0})
+    return None if any(relation.holds({atom: some}) is empty for some in _SOME) else (atom, empty)
+
+
+def _is_multiple(side: Any) -> bool:
+    """Whether a number is linear in symbols, so that two such are equal once at most."""
+    if not isinstance(side, Expr):
+        return True
+    return all(
+        len(monomial) <= 1 and all(isinstance(a, Symbol) for a in monomial) for monomial, _ in side.terms
+    )
+
+
+def _is_size(output: Any, atom: Symbol) -> bool:
+    """Whether it is how many rows a tensor has, which is not negative."""
+    while output is not None:
+        if atom in output.born:
+            return True
+        output = getattr(output, "parent", None)
+    return False
+
+
+def may_be_done(tx: Context, rows: Symbol, run: Callable[[], None]) -> bool:
+    """Whether nobody can tell that ``run`` has been called where there are no ``rows``."""
+    if tx.output.is_transformed or tx.tensors.modes or tx.blocks or tx.tensors.emptied:
+        return False
+    if isinstance(tx.output, Body) and not isinstance(tx.output, TriedOfRows):
+        return False
+    body = TriedOfRows(tx.output)
+
+    def tried() -> Value:
+        run()
+        return NONE
+
+    try:
+        outside_only(tx, lambda: trace_body(tx, body, tried, pure=True), body.what)
+    except (GraphBreak, NotConstant, UnbackedSymbolError, UserRaise):
+        return False
+    return _is_harmless(body, rows)
+
+
+def _is_harmless(body: TriedOfRows, rows: Symbol) -> bool:
+    if body.draws or body.speaks or body.assumes or body.lasts or body.leaves or body.bodies or body.checks:
+        return False
+    for root in body.roots:
+        if root.node.op == "placeholder" or root.real is not None or root.meta.cls not in PLAIN_CLASSES:  # type: ignore[attr-defined]
+            return False  # versions of existing tensors are counted
+    if torch.is_grad_enabled() and any(_requires_grad(node) for node in (*body.lifted, *body.graph.nodes)):
+        return False
+    if sum(node.op.startswith("call") for node in body.graph.nodes) > _MOST_NODES:
+        return False
+    writes_nothing = all(
+        node.target in _BY_INDEX and any(_is_empty(arg, rows, indices=True) for arg in _nodes(node)[1:])
+        for node in body.writing
+    )
+    return writes_nothing and all(any(_is_empty(arg, rows) for arg in _nodes(node)) for node in body.failing)
+
+
+def _nodes(node: Node) -> list[Node]:
+    """The nodes among the arguments, in order."""
+    found: list[Node] = []
+    map_arg((node.args, node.kwargs), found.append)
+    return found
+
+
+def _is_empty(node: Node, rows: Symbol, indices: bool = False) -> bool:
+    """Whether a tensor has no elements where there are no rows; ``indices``: and those are integers."""
+    spec = node.meta.get(SPEC_KEY)
+    if not isinstance(spec, TensorSpec) or (indices and spec.dtype is not torch.int64):
+        return False
+    return any(
+        isinstance(size, Expr) and size.symbols == {rows} and Relation("==", size, 0).holds({rows: 0})
+        for size in spec.sizes
+    )
+
+
+def _requires_grad(node: Node) -> bool:
+    spec = node.meta.get(SPEC_KEY)
+    return isinstance(spec, TensorSpec) and spec.requires_grad
