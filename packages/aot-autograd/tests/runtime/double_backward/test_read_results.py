@@ -132,6 +132,30 @@ def test_hooks_of_results_that_are_gone_and_not_saved(compiled: Any, gone: list[
     torch.testing.assert_close(_twice_with_hooks(compiled(_several), gone), expected)
 
 
+@NEEDS_PLACES
+def test_derivatives_of_any_order_lead_to_a_result_that_is_gone(compiled: Any) -> None:
+    """Only derivatives hold what leads to it, and an input's history is reached from some results alone."""
+
+    def program(x: torch.Tensor, y: torch.Tensor) -> Any:
+        hidden = x.exp()
+        return hidden, (hidden * y).sum()
+
+    found = []
+    for run in (program, compiled(program)):
+        x, seen = X.clone().requires_grad_(), []
+        y = X.flip(0).requires_grad_() * 2
+        hidden, loss = run(x, y)
+        hidden.register_hook(lambda g, seen=seen: seen.append(g.detach().clone()) or g * 2)
+        del hidden
+        (gradient,) = torch.autograd.grad(loss, x, create_graph=True)
+        del loss
+        for _ in range(3):
+            (gradient,) = torch.autograd.grad((gradient * gradient).sum(), x, create_graph=True)
+            seen.append(gradient.detach())
+        found.append(seen)
+    torch.testing.assert_close(found[1], found[0])
+
+
 def test_a_result_with_hooks_is_freed(compiled: Any) -> None:
     """Its place in autograd's graph holds neither its memory nor what leads to it."""
     x = X.clone().requires_grad_()

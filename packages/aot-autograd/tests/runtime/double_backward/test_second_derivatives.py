@@ -456,3 +456,18 @@ def test_a_second_derivative_with_respect_to_a_leaf_of_the_functions_own(compile
 
     for wanted, found in zip(gradients(program), gradients(compiled(program)), strict=True):
         torch.testing.assert_close(found, wanted)
+
+
+@_PLACES_KNOWN
+def test_an_input_that_is_detached_in_place(compiled: Any) -> None:
+    def program(a: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+        a.detach_()
+        return a * x.exp()
+
+    found = []
+    for run in (program, compiled(program)):
+        x = torch.linspace(0, 1, 3, dtype=torch.float64).requires_grad_()
+        a = x + 2
+        (first,) = torch.autograd.grad(run(a, x).sum(), x, create_graph=True)
+        found.append([first, *torch.autograd.grad((first * first).sum(), x)])
+    torch.testing.assert_close(found[1], found[0], rtol=0, atol=0)

@@ -47,14 +47,13 @@ def are_plain(gradients: Sequence[Any]) -> bool:
 
 
 def resolved(gradients: Sequence[Any]) -> list[Any]:
-    """The gradients, those that are plain but for a mark as plain tensors."""
+    """The gradients, those that are plain but for a mark as plain tensors. Zeros without memory stay: torch's operators
+    make zeros of them where others would have NaN."""
     return [gradient if _is_plain(gradient) else _resolved(gradient) for gradient in gradients]
 
 
 def _resolved(gradient: torch.Tensor) -> torch.Tensor:
-    if gradient.layout is torch.strided and gradient._is_zerotensor():
-        return torch.zeros(gradient.shape, dtype=gradient.dtype, device=gradient.device)
-    if gradient.layout is not torch.strided or _dispatches(type(gradient)):
+    if gradient.layout is not torch.strided or gradient._is_zerotensor() or _dispatches(type(gradient)):
         return gradient
     return gradient.resolve_conj().resolve_neg()
 
@@ -71,7 +70,11 @@ def dense(gradients: Sequence[Any]) -> list[Any]:
 
 
 def _dense(gradient: torch.Tensor) -> torch.Tensor:
-    return gradient.to_dense() if gradient.layout is not torch.strided else gradient
+    if gradient.layout is not torch.strided:
+        return gradient.to_dense()
+    if gradient._is_zerotensor():
+        return torch.zeros(gradient.shape, dtype=gradient.dtype, device=gradient.device)
+    return gradient
 
 
 def tangent_reader(

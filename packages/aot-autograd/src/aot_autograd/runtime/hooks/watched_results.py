@@ -29,10 +29,11 @@ class Watched:
     result that has hooks, for when the result is gone.
     """
 
-    __slots__ = ("__weakref__", "_followers", "_hooks", "_is_leaf", "_tensor", "_version")
+    __slots__ = ("__weakref__", "_followers", "_hooks", "_is_leaf", "_placed", "_tensor", "_version")
 
     def __init__(self, tensor: torch.Tensor, followers: Sequence[weakref.ref[Any]] = ()) -> None:
         self._followers = followers
+        self._placed: weakref.ref[torch.Tensor] | None = None  # which derivatives hold that lead there
         self._hooks: Any = None
         self._tensor = weakref.ref(tensor)
         self._version = tensor._version
@@ -102,11 +103,15 @@ class Watched:
 
     def _in_its_place(self) -> torch.Tensor:
         """Something of no size in the place of the result, which has hooks."""
+        known = None if self._placed is None else self._placed()
+        if known is not None:
+            return known
         for follower in self._followers:
             node = follower()
             freed = None if node is None else node.places.get(self)
             placed: torch.Tensor | None = None if freed is None else freed.tensor(torch.empty(0))
             if placed is not None:
+                self._placed = weakref.ref(placed)
                 return placed
         raise HooksWithoutTensorError
 
