@@ -234,8 +234,6 @@ static PyMethodDef methods[] = {
      "go_on(rest): make its call, and go on for as long as the result is a rest."},
     {"traceback_frame", fxs_traceback_frame, METH_VARARGS,
      "traceback_frame(code, globals, offset, line): a frame that stands at an instruction and never runs."},
-    {"call_suspended", (PyCFunction)(void (*)(void))fxs_call_suspended, METH_FASTCALL,
-     "call_suspended(function, *args): call the rest of a frame that the caller has called, and go on as go_on does."},
     {"call_with_room", (PyCFunction)(void (*)(void))fxs_call_with_room, METH_FASTCALL,
      "call_with_room(function, *args): call it with room for all its frames in one piece of the data stack."},
     {"load_method", (PyCFunction)(void (*)(void))fxs_load_method, METH_FASTCALL,
@@ -257,7 +255,7 @@ PyMODINIT_FUNC PyInit__eval_frame(void)
 {
     if (fxs_code_cache_init() < 0 || fxs_init_stock_stance() < 0 || PyType_Ready(&FXSFrameView_Type) < 0
         || PyType_Ready(&FXSRegion_Type) < 0 || PyType_Ready(&FXSForwardedCall_Type) < 0
-        || PyType_Ready(&FXSRest_Type) < 0) {
+        || PyType_Ready(&FXSRest_Type) < 0 || PyType_Ready(&FXSSuspended_Type) < 0) {
         return NULL;
     }
     PyObject *module = PyModule_Create(&module_definition);
@@ -266,7 +264,8 @@ PyMODINIT_FUNC PyInit__eval_frame(void)
     }
     if (fxs_add_answers(module) < 0 || PyModule_AddType(module, &FXSEntry_Type) < 0
         || PyModule_AddType(module, &FXSFrameView_Type) < 0 || PyModule_AddType(module, &FXSRegion_Type) < 0
-        || PyModule_AddType(module, &FXSForwardedCall_Type) < 0 || PyModule_AddType(module, &FXSRest_Type) < 0) {
+        || PyModule_AddType(module, &FXSForwardedCall_Type) < 0 || PyModule_AddType(module, &FXSRest_Type) < 0
+        || PyModule_AddType(module, &FXSSuspended_Type) < 0) {
         Py_DECREF(module);
         return NULL;
     }

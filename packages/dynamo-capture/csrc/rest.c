@@ -15,10 +15,82 @@ static void rest_dealloc(PyObject *self)
 {
     FXSRest *rest = (FXSRest *)self;
     PyObject_GC_UnTrack(self);
-    for (Py_ssize_t i = 0; i < Py_SIZE(self); i++) {
+    for (Py_ssize_t i = 1; i < Py_SIZE(self); i++) { /* in the order in which a frame does, the cells at last */
         Py_XDECREF(rest->call[i]);
     }
+    Py_XDECREF(rest->call[0]);
     PyObject_GC_Del(self);
+}
+
+static Py_ssize_t rest_length(PyObject *self)
+{
+    return Py_SIZE(self) - 1;
+}
+
+static PyObject *rest_item(PyObject *self, Py_ssize_t index)
+{
+    if (index < 0 || index >= rest_length(self) || ((FXSRest *)self)->call[1 + index] == NULL) {
+        PyErr_SetString(PyExc_IndexError, "no such argument, or no longer");
+        return NULL;
+    }
+    return Py_NewRef(((FXSRest *)self)->call[1 + index]);
+}
+
+static PySequenceMethods rest_as_sequence = {.sq_length = rest_length, .sq_item = rest_item};
+
+/* A function has run for the last time: its cells are let go in their order, as a frame does with its own. A tuple lets
+ * go of what it holds from the last on. `holders`: how many references to the function there may be. */
+static void empty_closure(PyObject *function, Py_ssize_t holders)
+{
+    static PyObject *nothing = NULL;
+    PyObject *closure = PyFunction_Check(function) ? PyFunction_GET_CLOSURE(function) : NULL;
+    if (closure == NULL || Py_REFCNT(function) > holders || Py_REFCNT(closure) > 1) {
+        return;
+    }
+    if (nothing == NULL && (nothing = PyCell_New(NULL)) == NULL) {
+        PyErr_Clear();
+        return;
+    }
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(closure); i++) {
+        PyObject *cell = PyTuple_GET_ITEM(closure, i);
+        PyTuple_SET_ITEM(closure, i, Py_NewRef(nothing));
+        Py_DECREF(cell);
+    }
+}
+
+/* Make the call of a rest, whose arguments move into the frame that starts; that is done once. */
+static PyObject *call_moving(FXSRest *rest)
+{
+    PyObject *function = rest->call[0];
+    fxs_thread.handing_over = PyFunction_Check(function) ? rest : NULL;
+    PyObject *result = PyObject_Vectorcall(function, rest->call + 1, (size_t)(Py_SIZE(rest) - 1), NULL);
+    fxs_thread.handing_over = NULL;
+    if (FXS_LIKELY(result != NULL)) {
+        empty_closure(function, 1);
+    }
+    else {
+        PyObject *type, *value, *traceback;
+        PyErr_Fetch(&type, &value, &traceback);
+        empty_closure(function, 2); /* its frame is in the traceback */
+        PyErr_Restore(type, value, traceback);
+    }
+    return result;
+}
+
+/* Whether the arguments are those of a call of a rest that has not been made; an exception otherwise. */
+static int may_call(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+    FXSRest *rest = (FXSRest *)self;
+    if (PyTuple_GET_SIZE(args) != 0 || kwargs != NULL || (Py_SIZE(rest) > 1 && rest->call[1] == NULL)) {
+        PyErr_SetString(PyExc_TypeError, "a rest takes no arguments, and is called once");
+        return 0;
+    }
+    return 1;
+}
+
+static PyObject *rest_call(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+    return may_call(self, args, kwargs) ? call_moving((FXSRest *)self) : NULL;
 }
 
 PyTypeObject FXSRest_Type = {
@@ -26,18 +98,20 @@ PyTypeObject FXSRest_Type = {
     .tp_basicsize = sizeof(FXSRest) - sizeof(PyObject *),
     .tp_itemsize = sizeof(PyObject *),
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
-    .tp_doc = "The result of a resume function that goes on with another call.",
+    .tp_doc = "A call that has its arguments' references, and moves them into the frame of the function.",
     .tp_traverse = rest_traverse,
     .tp_dealloc = rest_dealloc,
+    .tp_call = rest_call,
+    .tp_as_sequence = &rest_as_sequence,
 };
 
-PyObject *fxs_rest(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t count)
+static PyObject *new_rest(PyTypeObject *type, PyObject *const *args, Py_ssize_t count)
 {
     if (count < 1) {
-        PyErr_SetString(PyExc_TypeError, "rest(function, *args)");
+        PyErr_SetString(PyExc_TypeError, "a function is needed, and its arguments");
         return NULL;
     }
-    FXSRest *rest = PyObject_GC_NewVar(FXSRest, &FXSRest_Type, count);
+    FXSRest *rest = PyObject_GC_NewVar(FXSRest, type, count);
     if (rest == NULL) {
         return NULL;
     }
@@ -46,6 +120,11 @@ PyObject *fxs_rest(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_
     }
     PyObject_GC_Track((PyObject *)rest);
     return (PyObject *)rest;
+}
+
+PyObject *fxs_rest(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t count)
+{
+    return new_rest(&FXSRest_Type, args, count);
 }
 
 static void note_traceback(void)
@@ -95,21 +174,10 @@ static PyObject *go_on(PyObject *result)
 {
     while (result != NULL && Py_IS_TYPE(result, &FXSRest_Type)) {
         FXSRest *rest = (FXSRest *)result;
-        fxs_thread.handing_over = PyFunction_Check(rest->call[0]) ? rest : NULL;
-        result = PyObject_Vectorcall(rest->call[0], rest->call + 1, (size_t)(Py_SIZE(rest) - 1), NULL);
-        fxs_thread.handing_over = NULL;
+        result = call_moving(rest);
         Py_DECREF(rest);
     }
     return result;
-}
-
-static PyObject *call(PyObject *const *args, Py_ssize_t count)
-{
-    if (count < 1) {
-        PyErr_SetString(PyExc_TypeError, "a function is called, with its arguments");
-        return NULL;
-    }
-    return go_on(PyObject_Vectorcall(args[0], args + 1, (size_t)(count - 1), NULL));
 }
 
 PyObject *fxs_go_on(PyObject *Py_UNUSED(module), PyObject *rest)
@@ -125,11 +193,83 @@ PyObject *fxs_go_on(PyObject *Py_UNUSED(module), PyObject *rest)
     return result;
 }
 
-PyObject *fxs_call_suspended(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t count)
+/* --- suspended frames --- */
+
+static PyObject *suspended_new(PyObject *type, PyObject *const *args, size_t flags, PyObject *names)
 {
-    PyObject *result = call(args, count);
-    if (result == NULL) {
-        fxs_thread.rest_traceback = NULL;
+    if (names != NULL) {
+        PyErr_SetString(PyExc_TypeError, "a suspended frame takes no arguments by name");
+        return NULL;
     }
-    return result;
+    return new_rest((PyTypeObject *)type, args, PyVectorcall_NARGS(flags));
 }
+
+static void let_go(FXSRest *rest)
+{
+    for (Py_ssize_t i = 1; i < Py_SIZE(rest); i++) {
+        Py_CLEAR(rest->call[i]);
+    }
+}
+
+/* The caller is not handing over, and stays in a traceback. */
+static PyObject *suspended_call(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+    if (!may_call(self, args, kwargs)) {
+        return NULL;
+    }
+    PyObject *result = call_moving((FXSRest *)self);
+    if (result != NULL && (result = go_on(result)) != NULL) {
+        return result;
+    }
+    fxs_thread.rest_traceback = NULL;
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    let_go((FXSRest *)self); /* this frame is behind those that the exception keeps */
+    PyErr_Restore(type, value, traceback);
+    return NULL;
+}
+
+static PyObject *suspended_take(PyObject *self, PyObject *Py_UNUSED(ignored))
+{
+    PyObject *taken = PySequence_Tuple(self);
+    if (taken != NULL) {
+        let_go((FXSRest *)self);
+    }
+    return taken;
+}
+
+static PyObject *suspended_function(PyObject *self, void *Py_UNUSED(closure))
+{
+    return Py_NewRef(((FXSRest *)self)->call[0]);
+}
+
+static PyObject *suspended_args(PyObject *self, void *Py_UNUSED(closure))
+{
+    return Py_NewRef(self);
+}
+
+static PyMethodDef suspended_methods[] = {
+    {"take", suspended_take, METH_NOARGS, "The arguments, which it lets go."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyGetSetDef suspended_getset[] = {
+    {"function", suspended_function, NULL, "The resume function.", NULL},
+    {"args", suspended_args, NULL, "The sequence of its arguments: it is that itself.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+PyTypeObject FXSSuspended_Type = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "dynamo_capture._eval_frame.Suspended",
+    .tp_basicsize = sizeof(FXSRest) - sizeof(PyObject *),
+    .tp_itemsize = sizeof(PyObject *),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .tp_doc = "Suspended(function, *args): the rest of a frame that was left in the middle, which its caller calls.",
+    .tp_vectorcall = suspended_new,
+    .tp_traverse = rest_traverse,
+    .tp_dealloc = rest_dealloc,
+    .tp_call = suspended_call,
+    .tp_as_sequence = &rest_as_sequence,
+    .tp_methods = suspended_methods,
+    .tp_getset = suspended_getset,
+};

@@ -11,17 +11,17 @@ typedef struct FXSRest {
 } FXSRest;
 
 extern PyTypeObject FXSRest_Type;
+/* The same for the rest of a frame that was left in the middle: what its caller gets in place of its result, and calls. */
+extern PyTypeObject FXSSuspended_Type;
 
-/* rest(function, *args): a result that says: go on with this call. */
+/* rest(function, *args): a result that says: go on with this call. Also called itself, once and with nothing,
+ * and the sequence of its arguments. */
 PyObject *fxs_rest(PyObject *module, PyObject *const *args, Py_ssize_t count);
 /* go_on(rest): make that call, and go on as long as the result says so. The frame that is called has the only references
  * to its arguments, if nothing else holds the rest: what it drops dies. */
 PyObject *fxs_go_on(PyObject *module, PyObject *rest);
 /* The frame that `thread->handing_over` calls has started, and holds its arguments: give up the rest's references. */
 void fxs_hand_over(FXSThread *thread, PyObject *function);
-/* call_suspended(function, *args): call the rest of a frame that the caller has called: the caller is not handing over,
- * and stays in a traceback. */
-PyObject *fxs_call_suspended(PyObject *module, PyObject *const *args, Py_ssize_t count);
 /* A frame ends with the exception of its rest: take the frame, which the program does not know as another, out of the
  * traceback, where it has handed over by go_on, or by a function that did. */
 void fxs_leave_traceback(void);

@@ -14,7 +14,8 @@ from dynamo_capture.bytecode.decode import decode
 from dynamo_capture.bytecode.depth import stack_depths
 from dynamo_capture.bytecode.emit import Emitter
 from dynamo_capture.bytecode.errors import UnsupportedBytecodeError
-from dynamo_capture.bytecode.resume.code import CALLEE, NULL, VALUE, ResumeCodes, ResumePlan
+from dynamo_capture.bytecode.resume.analysis import CALLEE, NULL, VALUE
+from dynamo_capture.bytecode.resume.code import ResumeCodes, ResumePlan
 from dynamo_capture.bytecode.resume.method_loads import open_at, stack_after
 from dynamo_capture.bytecode.resume.splice import cut, emit_resume_call, splice, splice_call
 

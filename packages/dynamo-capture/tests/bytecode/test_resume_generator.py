@@ -12,7 +12,8 @@ import pytest
 from dynamo_capture.bytecode.decode import decode
 from dynamo_capture.bytecode.depth import stack_depths
 from dynamo_capture.bytecode.errors import UnsupportedBytecodeError
-from dynamo_capture.bytecode.resume.code import VALUE, ResumeCodes
+from dynamo_capture.bytecode.resume.analysis import VALUE
+from dynamo_capture.bytecode.resume.code import ResumeCodes
 
 
 def counting(n: int) -> Iterator[int]:

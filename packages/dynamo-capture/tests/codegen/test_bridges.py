@@ -6,11 +6,12 @@ import sys
 import pytest
 import torch
 
-from dynamo_capture import optimize, run_graph
+from dynamo_capture import _eval_frame, optimize, run_graph
+from dynamo_capture._eval_frame import Suspended
 from dynamo_capture.bytecode import decode
 from dynamo_capture.codegen.bridges import consumed_by_call, first_of_call
 from dynamo_capture.hook import frame_hook
-from dynamo_capture.runtime.suspension import Suspended, answered, instance
+from dynamo_capture.runtime.suspension import answered, instance
 
 X = torch.ones(2, 3)
 
@@ -37,6 +38,59 @@ def test_a_call_takes_its_arguments_and_what_it_calls():
 
 def test_suspended_frames_go_on_when_they_are_called():
     assert Suspended(lambda a, b: a + b, 1, 2)() == 3
+
+
+class Told:
+    def __init__(self, log, name):
+        self.log, self.name = log, name
+
+    def __del__(self):
+        self.log.append(self.name)
+
+
+def test_arguments_move_into_the_frame_that_is_called():
+    """Nothing but its variables holds them then: what it drops dies there, the rest in the order of the variables."""
+    log = []
+
+    def taking(first, second, third):
+        del second
+        log.append("runs")
+
+    with frame_hook.region(lambda frame, versions: None):
+        _eval_frame.rest(taking, *(Told(log, n) for n in range(3)))()
+    assert log == [1, "runs", 0, 2]
+
+
+def test_a_call_is_made_once_and_takes_nothing():
+    rest = _eval_frame.rest(lambda a: a, [])
+    with pytest.raises(TypeError, match="takes no arguments"):
+        rest(1)
+    with frame_hook.region(lambda frame, versions: None):
+        assert rest() == []
+        with pytest.raises(TypeError, match="called once"):
+            rest()
+
+
+def test_what_a_suspended_frame_takes_can_be_read_and_dies_in_its_order():
+    log = []
+    suspended = Suspended(lambda a, b, c: None, *(Told(log, n) for n in range(3)))
+    assert [one.name for one in suspended.args] == [0, 1, 2]
+    assert len(suspended.args) == 3
+    with pytest.raises(IndexError):
+        suspended.args[3]
+    del suspended
+    assert log == [0, 1, 2]
+
+
+def test_the_cells_of_a_rest_are_let_go_in_their_order():
+    log = []
+
+    def made():
+        a, b, c = (Told(log, n) for n in range(3))
+        return _eval_frame.rest(lambda: (a, b, c)[0].name)
+
+    assert made()() == 0
+    assert log == [0, 1, 2]
 
 
 def test_a_class_gives_its_instance_whatever_init_is_in_the_middle_of():

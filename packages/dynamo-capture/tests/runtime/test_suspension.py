@@ -4,9 +4,9 @@ import weakref
 
 import pytest
 
+from dynamo_capture._eval_frame import Suspended
 from dynamo_capture.runtime.suspension import (
     End,
-    Suspended,
     answered,
     attribute_answered,
     next_answered,

@@ -28,7 +28,8 @@ from dynamo_capture.bytecode.instruction import (
     is_plain_function,
 )
 from dynamo_capture.bytecode.liveness import assigned_variables, live_variables
-from dynamo_capture.bytecode.resume.code import NULL, VALUE, Parameter, ResumeCodes, ResumePlan, StackSlot
+from dynamo_capture.bytecode.resume.analysis import NULL, VALUE, Parameter, StackSlot
+from dynamo_capture.bytecode.resume.code import ResumeCodes, ResumePlan
 from dynamo_capture.bytecode.resume.splice import emit_resume_call, splice
 
 __all__ = [

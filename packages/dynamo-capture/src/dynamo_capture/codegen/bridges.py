@@ -14,36 +14,38 @@ from types import CodeType
 from typing import Any
 
 from dynamo_capture import _eval_frame
+from dynamo_capture._eval_frame import Suspended
 from dynamo_capture.bytecode import CodeBody, Instruction, assemble
 from dynamo_capture.bytecode.control_flow import past_loop_end
 from dynamo_capture.bytecode.decoded import decoded
 from dynamo_capture.bytecode.emit import Emitter
 from dynamo_capture.bytecode.liveness import reads_and_writes
 from dynamo_capture.bytecode.loops import loop_region
-from dynamo_capture.bytecode.resume.analysis import after_loop, gives_result, landing_of
-from dynamo_capture.bytecode.resume.code import (
+from dynamo_capture.bytecode.resume.analysis import (
     NULL,
     VALUE,
     Parameter,
-    ResumeCodes,
-    ResumePlan,
     StackSlot,
+    after_loop,
+    gives_result,
+    landing_of,
 )
+from dynamo_capture.bytecode.resume.code import ResumeCodes, ResumePlan
 from dynamo_capture.bytecode.resume.method_loads import loads_method, stack_after
 from dynamo_capture.bytecode.resume.splice import cut, emit_resume_call
 from dynamo_capture.codegen.held_objects import FrameLocals, frame_locals
 from dynamo_capture.frames.frame import Frame
 from dynamo_capture.frames.left_functions import left_loop
 from dynamo_capture.interpreter.result_frames import answer
-from dynamo_capture.runtime.suspension import End, Suspended
-from dynamo_capture.values import Const, FunctionValue, NullValue, PartialValue, Value
+from dynamo_capture.runtime.suspension import End
+from dynamo_capture.values import NONE, Const, FunctionValue, NullValue, PartialValue, RestValue, Value
 
 _RESULT = ".call_result"
 _RETURNS = ("RETURN_VALUE", "RETURN_CONST")
 
 
 def bridge(frames: Sequence[Frame], resumes: ResumeCodes) -> Value:
-    """What the outermost frame, ``frames[0]``, calls where its call stood: a partial function that takes nothing.
+    """What the outermost frame, ``frames[0]``, calls where its call stood, with nothing.
 
     The last frame is before the instruction that runs in Python, the others are in the middle of a call.
     """
@@ -73,7 +75,7 @@ def _innermost(frame: Frame, resumes: ResumeCodes) -> Value:
     exits = exits_after(
         plan.code, index, slots(frame), variables, resumes, via=Suspended, tail=False, loop=loop
     )
-    return _partial(frame, plan, assemble(cut(decoded(plan.code).body, exits)), None)
+    return _call(frame, plan, assemble(cut(decoded(plan.code).body, exits)), None)
 
 
 def _caller(frame: Frame, callee: Value, given: Sequence[Value], resumes: ResumeCodes) -> Value:
@@ -85,15 +87,16 @@ def _caller(frame: Frame, callee: Value, given: Sequence[Value], resumes: Resume
     rest = decoded(plan.code).body
     index = resumes.index_of(plan, frame.code, call)
     written = exit_of_call(frame, call, variables, resumes, via=Suspended, tail=False)
-    return _partial(frame, plan, assemble(cut(rest, {landing_of(rest, index): written})), callee)
+    return _call(frame, plan, assemble(cut(rest, {landing_of(rest, index): written})), callee)
 
 
-def _partial(frame: Frame, plan: ResumePlan, code: CodeType, callee: Value | None) -> Value:
-    """The bridge ``code``, which takes what ``plan`` takes, with its arguments."""
+def _call(frame: Frame, plan: ResumePlan, code: CodeType, callee: Value | None) -> Value:
+    """The call of the bridge ``code``, which takes what ``plan`` takes. Its arguments move into its frame, which lets
+    go of them as the frame does that it stands for."""
     _eval_frame.set_skip(code, 1)
     function = FunctionValue(code, frame.globals)
     function.closure = [frame.cell(name) for name in plan.freevars]
-    return PartialValue.of(function, [argument(frame, parameter, callee) for parameter in plan.parameters])
+    return RestValue(function, [argument(frame, parameter, callee) for parameter in plan.parameters])
 
 
 def argument(frame: Frame, parameter: Parameter, callee: Value | None) -> Value:
@@ -107,6 +110,8 @@ def argument(frame: Frame, parameter: Parameter, callee: Value | None) -> Value:
             content = frame.cell(name).content
             assert content is not None, name
             return content
+        case Parameter("place"):
+            return NONE
     assert callee is not None
     return callee
 

@@ -21,7 +21,8 @@ from dynamo_capture.bytecode.decoded import decoded
 from dynamo_capture.bytecode.emit import Emitter
 from dynamo_capture.bytecode.errors import UnsupportedBytecodeError
 from dynamo_capture.bytecode.instruction import Instruction, Position
-from dynamo_capture.bytecode.resume.code import ResumeCodes, StackSlot
+from dynamo_capture.bytecode.resume.analysis import StackSlot
+from dynamo_capture.bytecode.resume.code import ResumeCodes
 from dynamo_capture.codegen.bridges import resume_at
 from dynamo_capture.codegen.held_objects import FrameLocals
 from dynamo_capture.codegen.reconstruct import Reconstruction

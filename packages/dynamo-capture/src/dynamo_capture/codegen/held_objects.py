@@ -21,7 +21,7 @@ from dynamo_capture.foundation.class_members import has_weak_references, is_one_
 from dynamo_capture.frames.frame import Frame
 from dynamo_capture.frames.generator_values import GeneratorValue
 from dynamo_capture.frames.steps import prepare
-from dynamo_capture.sources.frame_locals import is_frame_local
+from dynamo_capture.sources.frame_locals import is_frame_local, local_root
 from dynamo_capture.values import (
     CellValue,
     DictValue,
@@ -37,7 +37,6 @@ from dynamo_capture.values import (
 from dynamo_capture.values.base import Context
 from dynamo_capture.values.opaque import OpaqueValue
 from fx_interface.python_runtime.quick_dataclasses import dataclass
-from fx_interface.source import LocalSource
 
 _OBJECTS = (
     Lazy,
@@ -120,21 +119,37 @@ def _may_be_watched(cls: type) -> bool:
 
 
 def dying_in_turn(tx: Context, frame: Frame, arguments: Sequence[str]) -> list[str]:
-    """Arguments that a frame must drop one by one before it returns, so that what they hold dies in the order of the
-    variables that the program sees.
+    """Arguments that a resume function must drop one by one before it returns, so that what they hold dies in the order
+    of the variables that the program sees.
 
     A frame clears its variables in the order of their places. The argument ``.stack0`` of a resume function, say,
-    stands before all others, and holds what the program has in a variable behind them: a weak reference, whose callback
-    is called only if its object dies first.
+    stands behind all others, and holds what the program has in a variable before them, or has used up: the result of
+    ``ref()``. First go those that no variable holds, then those that one holds, in the order of the last that does.
+    The arguments of other functions are held by their callers as well.
     """
+    if not tx.resumes.is_resume_function(frame.code):
+        return []
     names = tx.resumes.original(frame.code).co_varnames
-    held = [_held_by(frame.variables[name]) for name in names if name in frame.variables]
-    last_first = [name for name in reversed(held) if name is not None and name in arguments]
+    held = [
+        found for name in names if name in frame.variables for found in _arguments_of(frame.variables[name])
+    ]
+    last_first = [name for name in reversed(held) if name in arguments]
     in_turn = list(dict.fromkeys(last_first))[::-1]
-    return in_turn if in_turn != [name for name in arguments if name in in_turn] else []
+    if not in_turn:
+        return []
+    in_turn = [*(name for name in arguments if name not in in_turn), *in_turn]
+    return in_turn if in_turn != list(arguments) else []
 
 
-def _held_by(value: Value) -> str | None:
-    """The local that has this object, if it is an object of before the graph."""
-    source = value.source
-    return source.name if type(source) is LocalSource and not isinstance(value, TensorValue) else None
+def _arguments_of(value: Value, depth: int = 0) -> Iterator[str]:
+    """The arguments that have this object, or one that it holds, if it is an object of before the graph."""
+    if isinstance(value, TensorValue):
+        return
+    if value.source is None:
+        if depth < _DEPTH:
+            for part in _parts(value):
+                yield from _arguments_of(part, depth + 1)
+        return
+    name = local_root(value.source)
+    if name is not None:
+        yield name

@@ -14,7 +14,7 @@ from dynamo_capture.bytecode import ResumeCodes
 from dynamo_capture.bytecode.decoded import decoded
 from dynamo_capture.bytecode.liveness import reads_and_writes
 from dynamo_capture.bytecode.loops import loop_left_at, loop_region
-from dynamo_capture.bytecode.resume.code import Parameter, parameter_name
+from dynamo_capture.bytecode.resume.analysis import Parameter, parameter_name
 from dynamo_capture.frames.frame import Frame
 from dynamo_capture.frames.left_functions import left_loop
 from dynamo_capture.session.session import Session

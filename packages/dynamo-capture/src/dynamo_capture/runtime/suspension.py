@@ -1,5 +1,8 @@
 """Frames that are left in the middle, and what Python makes of what they return when they go on.
 
+What a frame that is left gives its caller is a ``Suspended``: its resume function and what that takes, which dies in
+its order. Calling it goes on.
+
 ``answered(call, finish, *arguments)`` stands for an instruction or a builtin whose answer a frame gives:
 ``finish(answer, *arguments)`` is its result. Where the frame is left in the middle, so is this.
 """
@@ -12,25 +15,7 @@ from functools import partial
 from types import CodeType, FunctionType
 from typing import Any
 
-from dynamo_capture import _eval_frame
-
-
-class Suspended:
-    """The rest of a frame that was left in the middle: its resume function and what that takes. Calling it goes on."""
-
-    __slots__ = ("args", "function")
-
-    def __init__(self, function: FunctionType, *args: Any) -> None:
-        self.function = function
-        self.args = args
-
-    def __call__(self) -> Any:
-        try:
-            return _eval_frame.call_suspended(self.function, *self.args)
-        except BaseException as error:
-            leave(error)
-            self.args = ()  # this frame is behind those that the exception keeps
-            raise
+from dynamo_capture._eval_frame import Suspended
 
 
 def raise_within(raising: Callable[[CodeType], CodeType | None], callee: Any, error: BaseException) -> Any:
@@ -38,8 +23,7 @@ def raise_within(raising: Callable[[CodeType], CodeType | None], callee: Any, er
     leaves the blocks that it is in. ``raising``: see ``ResumeCodes.raising``."""
     if type(callee) is not Suspended:
         raise error
-    function, args = callee.function, callee.args
-    callee.args = ()
+    function, args = callee.function, callee.take()
     if args and type(args[0]) is Suspended:  # of what Python makes of the frame's answer
         return function(partial(raise_within, raising, args[0], error), *args[1:])
     code = raising(function.__code__)
@@ -66,7 +50,7 @@ def answered(call: Callable[[], Any], finish: Callable[..., Any], *arguments: An
     try:
         answer = call()
         if type(answer) is Suspended:
-            return Suspended(answered, answer, finish, *arguments)  # type: ignore[arg-type]
+            return Suspended(answered, answer, finish, *arguments)
         return finish(answer, *arguments)
     except BaseException as error:
         leave(error)
@@ -88,7 +72,7 @@ def attribute_answered(call: Callable[[], Any], owner: Any, name: str) -> Any:
     if answer is End:
         return type(owner).__getattr__(owner, name)  # Python has forgotten the first exception
     if type(answer) is Suspended:
-        return Suspended(attribute_answered, answer, owner, name)  # type: ignore[arg-type]
+        return Suspended(attribute_answered, answer, owner, name)
     return answer
 
 
@@ -101,7 +85,7 @@ def next_answered(call: Callable[[], Any]) -> Any:
     except BaseException as error:
         leave(error)
         raise
-    return Suspended(next_answered, answer) if type(answer) is Suspended else answer  # type: ignore[arg-type]
+    return Suspended(next_answered, answer) if type(answer) is Suspended else answer
 
 
 def instance(answer: Any, made: Any) -> Any:

@@ -48,7 +48,7 @@ from dynamo_capture.values.numbers.integers import SymValue
 from dynamo_capture.values.numbers.text import OpenText, Piece, TextValue
 from dynamo_capture.values.objects.instances import IndexIterator, ObjectIterator, ObjectValue
 from dynamo_capture.values.opaque import OpaqueValue
-from dynamo_capture.values.partial import KeyValue, PartialValue
+from dynamo_capture.values.partial import KeyValue, PartialValue, RestValue
 from dynamo_capture.values.sequence_iterator import (
     DequeIterator,
     ListIterator,
@@ -93,6 +93,7 @@ __all__ = [
     "ObjectValue",
     "OpaqueValue",
     "PartialValue",
+    "RestValue",
     "RangeIterator",
     "ReversedListIterator",
     "SequenceIterator",

@@ -1,4 +1,4 @@
-"""What ``functools`` makes of functions: ``partial``, ``cmp_to_key``."""
+"""Calls that are made later: those that ``functools`` makes (``partial``, ``cmp_to_key``), and those of rests."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import functools
 from typing import Any
 
 import fx_guards
+from dynamo_capture import _eval_frame
 from dynamo_capture.foundation.break_kinds import NOT_IN_PYTHON, OBJECT_OPERATION
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.values.base import Context, Value
@@ -77,6 +78,20 @@ class PartialValue(Value):
         if self.source is not None or tx.attributes.in_class(functools.partial, name) is not fx_guards.ABSENT:
             raise self.unsupported(f"setting the attribute {name!r}")
         self.attrs[name] = value
+
+
+class RestValue(Value):
+    """The call of a frame's rest, which codegen makes (``_eval_frame.rest``)."""
+
+    __slots__ = ("args", "function")
+    python_class = _eval_frame.Rest
+
+    def __init__(self, function: Value, args: list[Value]) -> None:
+        self.function = function
+        self.args = args
+
+    def children(self, tx: Context) -> list[Value]:
+        return [self.function, *self.args]
 
 
 _KEY_CLASS: Any = type(functools.cmp_to_key(int))

@@ -6,6 +6,7 @@ import functools
 import types
 from typing import Any
 
+from dynamo_capture._eval_frame import Suspended
 from dynamo_capture.foundation import numpy_types
 from dynamo_capture.foundation.class_members import has_member
 from dynamo_capture.foundation.known_objects import (
@@ -13,7 +14,6 @@ from dynamo_capture.foundation.known_objects import (
     PLAIN,
     is_known,
 )
-from dynamo_capture.runtime.suspension import Suspended
 from dynamo_capture.session.controls import is_allowed_in_graph
 from dynamo_capture.sources.sources import known_object
 from dynamo_capture.values import (

@@ -107,6 +107,8 @@ class Wrapping:
                 value.real = None
                 value.reads.clear()
                 value.attrs.clear()
+            elif isinstance(value, ListValue):
+                value.release()
 
     def wrap(self, real: Any, source: Source) -> Value:
         """The value of an existing object that is read from ``source``."""

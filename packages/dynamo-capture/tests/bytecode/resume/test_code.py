@@ -16,7 +16,8 @@ from dynamo_capture.bytecode.depth import stack_depths, stack_effect
 from dynamo_capture.bytecode.emit import Emitter
 from dynamo_capture.bytecode.errors import UnsupportedBytecodeError
 from dynamo_capture.bytecode.instruction import CodeBody
-from dynamo_capture.bytecode.resume.code import NULL, VALUE, ResumeCodes, ResumePlan, StackSlot
+from dynamo_capture.bytecode.resume.analysis import NULL, VALUE, StackSlot
+from dynamo_capture.bytecode.resume.code import ResumeCodes, ResumePlan
 from dynamo_capture.bytecode.resume.method_loads import loads_method, stack_after
 from dynamo_capture.bytecode.resume.splice import emit_resume_call, splice
 from dynamo_capture.bytecode.versions.running import RULES
@@ -339,6 +340,39 @@ def test_only_live_locals_are_passed() -> None:
     assert [tuple(parameter) for parameter in plan.parameters] == [("local", "b"), ("local", "c")]
     plan = ResumeCodes().make(f.__code__, before, ())
     assert [tuple(parameter) for parameter in plan.parameters] == [("local", "c")]
+
+
+def test_locals_have_the_order_of_the_original() -> None:
+    """One that has no value yet keeps its place in front of those that are passed; the others follow."""
+
+    def f(x: int) -> int:
+        if x > 10:
+            a = b = c = 0
+        c = x
+        x = str(x)
+        b = c
+        a = b + c
+        return a
+
+    body = decode(f.__code__)
+    index = next(i for i, one in enumerate(body.instructions) if one.argval == "str")
+    plan = ResumeCodes().make(f.__code__, index, (), unbound=("a", "b"))
+    names = ["x", "a", "b", "c"]
+    assert f.__code__.co_varnames == tuple(names)
+    assert [tuple(parameter) for parameter in plan.parameters] == [
+        ("local", "x"),
+        ("place", "a"),
+        ("place", "b"),
+        ("local", "c"),
+    ]
+    assert plan.code.co_varnames == tuple(names)
+    assert broken_at(f, index, plan)(3) == f(3) == 6
+    index = next(
+        i for i, one in enumerate(body.instructions) if one.opname == "LOAD_CONST" and one.argval == 0
+    )
+    plan = ResumeCodes().make(f.__code__, index, (), unbound=("a", "b", "c"))
+    assert [tuple(parameter) for parameter in plan.parameters] == [("local", "x")]
+    assert plan.code.co_varnames == tuple(names)
 
 
 def test_refusals() -> None:

@@ -14,7 +14,8 @@ from dynamo_capture.bytecode.decode import decode
 from dynamo_capture.bytecode.depth import stack_depths
 from dynamo_capture.bytecode.emit import Emitter
 from dynamo_capture.bytecode.instruction import CodeBody
-from dynamo_capture.bytecode.resume.code import NULL, VALUE, ResumeCodes
+from dynamo_capture.bytecode.resume.analysis import NULL, VALUE
+from dynamo_capture.bytecode.resume.code import ResumeCodes
 from dynamo_capture.bytecode.resume.method_loads import loads_method, stack_after
 from dynamo_capture.bytecode.resume.splice import cut, emit_resume_call
 

@@ -15,7 +15,8 @@ from dynamo_capture.bytecode.decode import decode
 from dynamo_capture.bytecode.depth import stack_depths
 from dynamo_capture.bytecode.emit import Emitter
 from dynamo_capture.bytecode.instruction import CodeBody
-from dynamo_capture.bytecode.resume.code import VALUE, ResumeCodes
+from dynamo_capture.bytecode.resume.analysis import VALUE
+from dynamo_capture.bytecode.resume.code import ResumeCodes
 from dynamo_capture.bytecode.resume.splice import emit_resume_call, splice
 from dynamo_capture.hook import frame_hook
 

@@ -1,15 +1,53 @@
-"""What resuming needs to know about a body: which places it can be entered at, and which locals are wanted there."""
+"""What resuming needs to know about a body: the places it can be entered at, and what a resume function takes there."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from enum import Enum
 from types import CodeType
+from typing import Literal, NamedTuple
 
 from dynamo_capture.bytecode.control_flow import past_loop_end
 from dynamo_capture.bytecode.decoded import Decoded, decoded
 from dynamo_capture.bytecode.depth import stack_effect
 from dynamo_capture.bytecode.errors import PLACE_NOT_RESUMABLE, STACK_MISMATCH, UnsupportedBytecodeError
 from dynamo_capture.bytecode.instruction import CodeBody
+from dynamo_capture.bytecode.liveness import reads_and_writes
+from dynamo_capture.bytecode.resume.entries import CALLEE_NAME
+
+
+class StackSlot(Enum):
+    """What a place on the value stack holds."""
+
+    VALUE = "value"
+    NULL = "null"
+
+
+VALUE, NULL = StackSlot.VALUE, StackSlot.NULL
+
+
+class Absence(Enum):
+    """What is passed for a local that turns out to hold no value."""
+
+    UNBOUND = "unbound"
+
+
+UNBOUND = Absence.UNBOUND
+
+
+class Parameter(NamedTuple):
+    """One argument of a resume function: a stack slot, counted from the bottom, or a variable of the frame.
+
+    A variable of kind "cell" is passed by its content (it is a cell in the frame, and a first argument of
+    ``super()``). The "callee" is what is called first. A "place" is a local's that has no value until the rest gives it
+    one: its argument is dropped.
+    """
+
+    kind: Literal["stack", "local", "cell", "callee", "place"]
+    which: int | str
+
+
+CALLEE = Parameter("callee", 0)
 
 
 class ResumeAnalysis:
@@ -20,6 +58,7 @@ class ResumeAnalysis:
         facts = decoded(code)
         self.body = facts.body
         self.depths = facts.depths
+        self._flow = facts.flow
         self._live = facts.live
         self._assigned = facts.assigned
         self._displaced = facts.displaced
@@ -60,6 +99,17 @@ class ResumeAnalysis:
             wanted.add(first)
         wanted -= {*unbound, *self.body.cellvars, *self.body.freevars}
         return tuple(name for name in self.body.varnames if name in wanted)
+
+    def with_places(self, index: int, passed: Sequence[str]) -> tuple[str, ...]:
+        """The passed locals, and those in front of one of them that the rest, from ``index`` on, gives a value; in slot
+        order."""
+        before = self.body.varnames[: self.body.varnames.index(passed[-1])] if passed else []
+        absent = {*before}.difference(passed, self.body.cellvars)
+        if not absent:
+            return tuple(passed)
+        rest = self._flow.reachable((index,))
+        stored = {name for one in rest for name in reads_and_writes(self.body.instructions[one])[1]}
+        return tuple(name for name in (*before, passed[-1]) if name in passed or name in absent & stored)
 
 
 def _offset_slots(facts: Decoded) -> list[frozenset[int]]:
@@ -109,3 +159,27 @@ def gives_result(body: CodeBody, depths: Sequence[int | None], index: int, below
     """Whether the answer is on the stack then, above ``below`` other values; ``depths`` are those of ``body``."""
     depth = depths[landing_of(body, index)]
     return depth is not None and depth > below
+
+
+def parameter_name(parameter: Parameter) -> str:
+    """The name of a resume function's argument: the variable's own where it has one."""
+    if parameter.kind in ("local", "place"):
+        return str(parameter.which)
+    return CALLEE_NAME if parameter is CALLEE else f".{parameter.kind}{parameter.which}"
+
+
+def parameters_of(
+    analysis: ResumeAnalysis, index: int, stack: tuple[StackSlot, ...], passed: tuple[str, ...], callee: bool
+) -> tuple[Parameter, ...]:
+    """The parameters, in order, for the place ``index`` with this stack, where the locals ``passed`` hold values."""
+    slots = [Parameter("stack", depth) for depth, slot in enumerate(stack) if slot is VALUE]
+    if callee:
+        slots.insert(0, CALLEE)
+    variables = [
+        Parameter("local" if name in passed else "place", name)
+        for name in analysis.with_places(index, passed)
+    ]
+    first = analysis.first_argument
+    if first in analysis.body.cellvars:
+        return (Parameter("cell", str(first)), *variables, *slots)
+    return (*variables, *slots)

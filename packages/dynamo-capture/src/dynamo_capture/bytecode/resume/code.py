@@ -11,9 +11,11 @@ pushed by the resume function itself (an unfinished call, a cleared comprehensio
 iterator, a ``with`` block's exit function and the exception that a handler had saved are values like any other. Live
 locals are parameters; ``unbound`` names those that hold no value there (those that cannot hold one are left out
 anyway), ``maybe`` those of which only the running frame knows (they are passed as UNBOUND then, and the resume
-function unbinds them), ``keep`` those to pass although the rest does not read them. The place after a ``for`` loop may
-be given by the FOR_ITER's target. Exception handlers of the rest protect the resume function as they did the original,
-at the same depths.
+function unbinds them), ``keep`` those to pass although the rest does not read them. A frame clears its variables in
+the order of their slots, so that a resume function has its locals in the original's order: one that holds no value yet
+and stands in front of one that is passed has an argument of kind "place", whatever is passed for it. The place after a
+``for`` loop may be given by the FOR_ITER's target. Exception handlers of the rest protect the resume function as they
+did the original, at the same depths.
 
     plan = resumes.make(code, index, below, callee=True)       # instruction ``index`` is a call that has not returned
 
@@ -43,9 +45,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from enum import Enum
 from types import CodeType
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from dynamo_capture.bytecode.assemble import assemble, assemble_with_offsets
 from dynamo_capture.bytecode.control_flow import past_loop_end, without_unreachable
@@ -60,9 +61,22 @@ from dynamo_capture.bytecode.instruction import (
     CodeBody,
     Instruction,
 )
-from dynamo_capture.bytecode.resume.analysis import ResumeAnalysis, after_loop, gives_result, landing_of
+from dynamo_capture.bytecode.liveness import reads_and_writes
+from dynamo_capture.bytecode.resume.analysis import (
+    CALLEE,
+    NULL,
+    UNBOUND,
+    VALUE,
+    Parameter,
+    ResumeAnalysis,
+    StackSlot,
+    after_loop,
+    gives_result,
+    landing_of,
+    parameter_name,
+    parameters_of,
+)
 from dynamo_capture.bytecode.resume.entries import (
-    CALLEE_NAME,
     RAISED_NAME,
     call_first,
     raise_first,
@@ -70,36 +84,6 @@ from dynamo_capture.bytecode.resume.entries import (
     unless_ended,
 )
 from dynamo_capture.bytecode.resume.unbound_cells import raise_as_own
-
-
-class StackSlot(Enum):
-    """What a place on the value stack holds."""
-
-    VALUE = "value"
-    NULL = "null"
-
-
-VALUE, NULL = StackSlot.VALUE, StackSlot.NULL
-
-
-class Absence(Enum):
-    """What is passed for a local that turns out to hold no value."""
-
-    UNBOUND = "unbound"
-
-
-UNBOUND = Absence.UNBOUND
-
-
-class Parameter(NamedTuple):
-    """One argument of a resume function: a stack slot, counted from the bottom, or a variable of the frame.
-
-    A variable of kind "cell" is passed by its content (it is a cell in the frame, and a first argument of
-    ``super()``). The "callee" is what is called first.
-    """
-
-    kind: Literal["stack", "local", "cell", "callee"]
-    which: int | str
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -116,9 +100,6 @@ class ResumePlan:
     def calls(self) -> bool:
         """Whether it begins by calling its parameter "callee"."""
         return CALLEE in self.parameters
-
-
-CALLEE = Parameter("callee", 0)
 
 
 class _Place(NamedTuple):
@@ -220,7 +201,7 @@ class ResumeCodes:
         body.instructions += raise_as_own(decoded(analysis.code), twins)
         originals = analysis.body.instructions
         freevars = (*body.cellvars, *body.freevars)
-        parameters = _parameters(analysis, stack, passed, False)
+        parameters = parameters_of(analysis, index, stack, passed, False)
         names = [parameter_name(parameter) for parameter in parameters]
         emitter = Emitter(originals[index].position)
         if freevars:
@@ -292,7 +273,7 @@ class ResumeCodes:
         body, twins = analysis.body.clone_with_map()
         body.instructions += raise_as_own(decoded(analysis.code), twins)
         freevars = (*body.cellvars, *body.freevars)
-        parameters = _parameters(analysis, stack, passed, callee)
+        parameters = parameters_of(analysis, index, stack, passed, callee)
         names = [parameter_name(parameter) for parameter in parameters]
         place = twins[analysis.body.instructions[index]]
         start = _entry(parameters, names, stack, freevars, place, maybe)
@@ -333,31 +314,12 @@ _KEPT_FLAGS = 0x01FF0000 | GENERATOR_FLAGS
 
 def _become_function(body: CodeBody, names: list[str], freevars: tuple[str, ...]) -> None:
     """Give a body these arguments and free variables, and no cells of its own."""
-    body.varnames, body.cellvars, body.freevars = names, [], list(freevars)
+    used = {name for one in body.instructions for touched in reads_and_writes(one) for name in touched}
+    later = [name for name in body.varnames if name in used.difference(names)]
+    body.varnames, body.cellvars, body.freevars = [*names, *later], [], list(freevars)
     body.argcount, body.posonlyargcount, body.kwonlyargcount = len(names), 0, 0
     body.flags = CO_OPTIMIZED | CO_NEWLOCALS | (CO_NESTED if freevars else 0) | body.flags & _KEPT_FLAGS
     body.consts = (None,)
-
-
-def parameter_name(parameter: Parameter) -> str:
-    """The name of a resume function's argument: the variable's own where it has one."""
-    if parameter.kind == "local":
-        return str(parameter.which)
-    return CALLEE_NAME if parameter is CALLEE else f".{parameter.kind}{parameter.which}"
-
-
-def _parameters(
-    analysis: ResumeAnalysis, stack: tuple[StackSlot, ...], passed: tuple[str, ...], callee: bool
-) -> tuple[Parameter, ...]:
-    slots = [Parameter("stack", depth) for depth, slot in enumerate(stack) if slot is VALUE]
-    if callee:
-        slots.insert(0, CALLEE)
-    variables = [Parameter("local", name) for name in passed]
-    first = analysis.first_argument
-    if first in analysis.body.cellvars:
-        return (Parameter("cell", str(first)), *variables, *slots)
-    variables.sort(key=lambda variable: variable.which != first)
-    return (*variables, *slots)
 
 
 def _entry(
@@ -386,6 +348,9 @@ def _entry(
 def _push_stack(
     emitter: Emitter, parameters: tuple[Parameter, ...], names: list[str], stack: tuple[StackSlot, ...]
 ) -> None:
+    for parameter in parameters:
+        if parameter.kind == "place":
+            emitter.delete_fast(str(parameter.which))
     by_slot = {
         parameter.which: name
         for parameter, name in zip(parameters, names, strict=True)

@@ -20,7 +20,7 @@ from dynamo_capture import _eval_frame
 from dynamo_capture.bytecode.depth import stack_depths
 from dynamo_capture.bytecode.emit import Emitter
 from dynamo_capture.bytecode.instruction import CodeBody, Instruction
-from dynamo_capture.bytecode.resume.code import VALUE, StackSlot
+from dynamo_capture.bytecode.resume.analysis import VALUE, StackSlot
 
 
 def loads_method(instruction: Instruction) -> bool:

@@ -37,7 +37,8 @@ from dynamo_capture import _eval_frame
 from dynamo_capture.bytecode.control_flow import past_loop_end, without_unreachable
 from dynamo_capture.bytecode.emit import Emitter, function_prologue
 from dynamo_capture.bytecode.instruction import CodeBody, Handler, Instruction
-from dynamo_capture.bytecode.resume.code import UNBOUND, Parameter, ResumePlan
+from dynamo_capture.bytecode.resume.analysis import UNBOUND, Parameter
+from dynamo_capture.bytecode.resume.code import ResumePlan
 from dynamo_capture.bytecode.resume.method_loads import load_pair, open_at
 
 _EXIT_CALLEE = ".exit_callee"
@@ -151,7 +152,7 @@ def emit_resume_call(
     for parameter in plan.parameters:
         _load_parameter(emitter, parameter)
     for parameter in plan.parameters:
-        if parameter.kind != "cell":
+        if parameter.kind not in ("cell", "place"):
             emitter.delete_fast(_variable(parameter))
     passed = {parameter.which for parameter in plan.parameters if parameter.kind == "local"}
     for name in replaced:
@@ -187,6 +188,8 @@ def _bind(emitter: Emitter, name: str) -> None:
 def _load_parameter(emitter: Emitter, parameter: Parameter) -> None:
     if parameter.kind == "cell":
         emitter.load_deref(str(parameter.which))
+    elif parameter.kind == "place":
+        emitter.load_const(None)
     else:
         emitter.load_fast(_variable(parameter))
 

@@ -9,6 +9,7 @@ import weakref
 import torch
 
 import fx_guards
+from dynamo_capture import _eval_frame
 from dynamo_capture.codegen.reconstruct import Reconstruction, makes
 from dynamo_capture.foundation.class_members import runs_program
 from dynamo_capture.runtime import replacement_calls, tracebacks
@@ -23,6 +24,7 @@ from dynamo_capture.values import (
     KeyValue,
     MethodValue,
     PartialValue,
+    RestValue,
     SuperValue,
     Value,
 )
@@ -137,6 +139,12 @@ def partial(to: Reconstruction, value: PartialValue) -> None:
         to.call(replacement_calls.with_attributes, with_attributes, 2)
     else:
         make()
+
+
+@makes(RestValue)
+def rest(to: Reconstruction, value: RestValue) -> None:
+    """Calls of bridges."""
+    to.call(_eval_frame.rest, lambda: to.push_all([value.function, *value.args]), 1 + len(value.args))
 
 
 @makes(GetterValue)

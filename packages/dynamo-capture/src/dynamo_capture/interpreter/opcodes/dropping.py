@@ -12,7 +12,7 @@ from types import FunctionType, GeneratorType
 
 import torch
 
-from dynamo_capture.bytecode.resume.code import UNBOUND
+from dynamo_capture.bytecode.resume.analysis import UNBOUND
 from dynamo_capture.foundation.break_kinds import NOT_RECONSTRUCTIBLE
 from dynamo_capture.foundation.class_members import has_member, has_weak_references, name_of
 from dynamo_capture.foundation.errors import GraphBreak

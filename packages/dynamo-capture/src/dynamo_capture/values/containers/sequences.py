@@ -242,6 +242,11 @@ class ListValue(SequenceValue):
     def own_attribute(self, tx: Context, name: str) -> Value | None:
         return Const(self.maxlen) if name == "maxlen" and self.cls is collections.deque else None
 
+    def release(self) -> None:
+        """Let go of the object, and of the function, which refers to the value."""
+        self.real = self._unread = None
+        self.items = []
+
     @property
     def is_unread(self) -> bool:
         """Whether nothing of what the list held before the trace has mattered."""
