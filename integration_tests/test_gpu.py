@@ -129,6 +129,40 @@ def test_deberta(caplog: pytest.LogCaptureFixture) -> None:
     assert not [record for record in caplog.records if "IND1" in record.getMessage()]
 
 
+def test_numbers_of_the_program_are_not_copied() -> None:
+    """A kernel is written with them, or given them: the host never waits for the GPU."""
+
+    def program(x: torch.Tensor, factor: torch.Tensor) -> torch.Tensor:
+        scale = torch.sqrt(torch.tensor(x.size(-1), dtype=torch.float) * 3)
+        return x / scale.to(x.dtype) * factor + torch.tensor(0.5).to(x.device)
+
+    x, factor = torch.randn(4, 64, device="cuda", dtype=torch.bfloat16), torch.tensor(1.5)
+    compiled = fxstack.compile(program, fullgraph=True)
+    assert torch.equal(compiled(x, factor), program(x, factor))
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        compiled(x, factor)
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+
+
+def test_questions_about_devices() -> None:
+    """As transformers' experts ask: one graph."""
+
+    def program(x: torch.Tensor) -> tuple[Any, ...]:
+        properties = torch.cuda.get_device_properties(x.device)
+        asked = (
+            torch.cuda.get_device_capability(x.device),
+            torch.cuda.get_device_name(),
+            torch.cuda.device_count(),
+        )
+        known = properties.major, properties.multi_processor_count, torch.cuda.is_bf16_supported()
+        return x + 1, *asked, *known, torch.cuda.current_device(), torch.cuda.is_initialized()
+
+    x = torch.ones(3, device="cuda")
+    assert fxstack.compile(program, fullgraph=True)(x)[1:] == program(x)[1:]
+
+
 @pytest.mark.parametrize("kind", [torch.optim.Adam, torch.optim.AdamW, torch.optim.NAdam])
 def test_optimizers_count_on_the_cpu(kind: Any) -> None:
     """Their counters lie there, and what follows from them is read by kernels of the GPU."""

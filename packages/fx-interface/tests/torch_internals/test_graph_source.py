@@ -68,6 +68,20 @@ def test_a_graph_is_written_when_it_is_asked_for(ask: Callable[[Any], torch.Tens
     assert type(module).forward.__code__.co_filename.startswith("<eval_with_key>")
 
 
+@pytest.mark.parametrize("show", [str, lambda module: module.print_readable(print_output=False)])
+def test_an_unwritten_graph_is_shown(show: Callable[[Any], str]) -> None:
+    module = _unwritten()
+    assert "x + 1" in show(module)
+    assert _is_written(module)
+
+
+def test_attributes_that_an_unwritten_graph_lacks() -> None:
+    module = _unwritten()
+    with pytest.raises(AttributeError, match="missing"):
+        _ = module.missing
+    assert not _is_written(module)
+
+
 def test_the_text_is_that_of_the_graph_as_it_is_when_asked() -> None:
     module = _unwritten()
     (add,) = module.graph.find_nodes(op="call_function", target=torch.ops.aten.add) or [

@@ -139,3 +139,29 @@ def test_what_the_cpu_computes_with_is_copied() -> None:
     program = equals_itself(graph, here, graph.here(graph.call, p.neg, doubled))
     assert operators(program) == [aten._to_copy.default]
     assert program.kernels_on(CPU)
+
+
+def moved(graph: GpuGraph, number: Node) -> Node:
+    """By a call that a GPU would answer from the GPU."""
+    return graph.call(aten._to_copy.default, number, device=CPU)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.int64], ids=str)
+def test_numbers_that_the_program_moves(dtype: torch.dtype) -> None:
+    """Decompositions move operands so. Two moves give two tensors."""
+    graph = GpuGraph()
+    x = graph.input(torch.randn(5, 7).to(dtype))
+    width = graph.here(graph.call, p.full, [], 64, dtype=dtype, device=CPU)
+    there = moved(graph, width)
+    other = moved(graph, width)
+    program = equals_itself(graph, graph.call(p.mul, x, everywhere(graph, there, 5, 7)), there, other)
+    assert not operators(program)
+    assert not program.kernels_on(CPU)
+    results = Stepper(on_device(program, CPU))(*graph.examples)
+    assert results[1].data_ptr() != results[2].data_ptr()
+
+
+def test_moves_of_tensors_with_dimensions() -> None:
+    graph = GpuGraph()
+    there = moved(graph, graph.here(graph.input, torch.randn(3), "given"))
+    assert operators(equals_itself(graph, graph.call(p.neg, there))) == [aten._to_copy.default]

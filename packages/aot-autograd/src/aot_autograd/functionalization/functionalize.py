@@ -6,6 +6,7 @@ once (``_treatment``) and looked up from then on.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -23,6 +24,11 @@ from aot_autograd.views.views import IDENTITIES, is_view
 from fx_interface.operator_facts.functional_overloads import is_writing
 
 aten = torch.ops.aten
+
+_WRITTEN: Final = frozenset(
+    (torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.int64, torch.int32, torch.bool)
+)
+"""Dtypes of numbers that kernels are written with."""
 
 _TREATMENTS: Final[dict[OpOverload, Treatment]] = {}
 
@@ -51,6 +57,8 @@ def _treatment(op: OpOverload) -> Treatment:
         return write_functionally
     if _asks(op):
         return _answer
+    if op is aten.lift_fresh.default:
+        return _lifted
     if is_view(op):
         return _identity if op in IDENTITIES else view
     return compute
@@ -65,6 +73,18 @@ def _asks(op: OpOverload) -> bool:
 
 def _answer(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
     return op(*args, **kwargs)
+
+
+def _lifted(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    """A tensor that the program makes of Python numbers: without dimensions it is the number that it holds, so that
+    kernels are written with it and read no input."""
+    source = args[0]
+    if type(source) is not TracedTensor and not source.dim() and source.dtype in _WRITTEN:
+        number: int | float = source.item()
+        if math.isfinite(number):
+            options = {"dtype": source.dtype, "device": source.device}
+            return trace.fresh(trace.recorder.call(aten.full.default, ([], number), options))
+    return _identity(trace, op, args, kwargs)
 
 
 def _identity(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:

@@ -20,6 +20,8 @@ from torch.fx import GraphModule
 from torch.fx import graph_module as _torch_graphs
 
 _PREFIX = "<eval_with_key>"
+_SET_BY_WRITING = frozenset({"_code", "_lineno_map", "_prologue_start"})
+"""Attributes that ``recompile`` sets, which methods of ``torch.fx`` read."""
 
 
 class UnwrittenGraph(GraphModule):
@@ -41,6 +43,12 @@ class UnwrittenGraph(GraphModule):
         """The text of the function."""
         _ = self.forward
         return str(super().code)
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _SET_BY_WRITING and isinstance(vars(type(self)).get("forward"), _Unwritten):
+            _ = self.forward
+            return self.__dict__[name]
+        return super().__getattr__(name)
 
     def __reduce__(self) -> Any:
         _ = self.forward  # what is pickled has the text

@@ -8,6 +8,9 @@ moves indices to the GPU. Here such a tensor has a twin on the GPU:
     n = given(3)                # cpu          n_there = fill(fill(0), n)        # a launch that takes the number along
     place = given([4, 5])       # cpu          place_there = copy(place)         # waits for the GPU, as in eager
 
+So does what a program moves there without dimensions (``torch.tensor(2.0).to(x.device)``; decompositions move such an
+operand, too): of a number that is known or given, nothing is copied, and nothing waits.
+
 What is read on the CPU as well stays there too, and is computed by kernels of the CPU; what those read of the GPU is
 copied.
 """
@@ -19,11 +22,14 @@ from typing import Any
 
 import torch
 
+from fx_interface.dialects import prims
 from fx_interface.errors import UserLocation
 from fx_interface.tensor_spec import TensorSpec, contiguous_strides
 from inductor_codegen.ir.program import FloatInput
+from inductor_codegen.lower.formulas import formula_of
 from inductor_codegen.lower.storage import Values, operand_of
 from inductor_codegen.lower.values import (
+    STRIDED_DTYPES,
     ExternalCall,
     Fill,
     Formula,
@@ -58,6 +64,19 @@ class Twins:
         for number in self._missing(argument.source, device):
             self._made[number, device] = self._twin(self._values.result.values[number], device, where)
         return self._there(argument, device)
+
+    def moved(
+        self, operand: Operand, spec: TensorSpec, name: str, where: UserLocation | None
+    ) -> Operand | None:
+        """What a move of a tensor without dimensions from the CPU to a GPU gives: a copy of its twin, computed where it
+        is read. None for other moves."""
+        source = self._values.result.values[operand.source]
+        goes = source.device.type == "cpu" and spec.device.type != "cpu"
+        if source.sizes or spec.sizes or not goes or source.dtype not in STRIDED_DTYPES:
+            return None
+        twin = self.brought(operand, spec.device, where)
+        formula = formula_of(prims.clone, spec, (twin,), {})
+        return operand_of(self._values.add_value(name, spec, formula, where))
 
     def _there(self, operand: Operand, device: torch.device) -> Operand:
         return replace(operand, source=self._made[operand.source, device].number)

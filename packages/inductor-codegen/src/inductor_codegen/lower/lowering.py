@@ -35,6 +35,7 @@ from inductor_codegen.lower.inner_layouts import arrange_inner_values
 from inductor_codegen.lower.products import FACTORS, PaddedProducts, PaddedResult
 from inductor_codegen.lower.storage import Values, operand_of, seen_through
 from inductor_codegen.lower.values import (
+    STRIDED_DTYPES,
     ExternalCall,
     Lowered,
     LoweredOutput,
@@ -44,23 +45,6 @@ from inductor_codegen.lower.values import (
     Value,
 )
 from inductor_codegen.lower.views import Sizes
-
-STRIDED_DTYPES = frozenset(
-    getattr(torch, name)
-    for name in [
-        "float64",
-        "float32",
-        "float16",
-        "bfloat16",
-        "int64",
-        "int32",
-        "int16",
-        "int8",
-        "uint8",
-        "bool",
-    ]
-)
-"""What kernels can load, compute with and store."""
 
 
 def lower(graph_module: GraphModule, layouts: Layouts = AS_SPECS_SAY) -> tuple[Lowered, ShapeEnv]:
@@ -232,6 +216,10 @@ class Lowering(Values):
             raise unsupported("IND103", f"{op} mutates its arguments", where)
         spec = spec_of_node(node)
         single = isinstance(spec, TensorSpec)
+        if op is _COPY and set(node.kwargs) == {"device"} and isinstance(spec, TensorSpec):
+            moved = self._twins.moved(self._argument(node.args[0], known), spec, node.name, where)
+            if moved is not None:
+                return moved
         given, kept = self._padded(op, node, known, where)
         args = tuple(self._library_argument(arg, known, where, (node, i)) for i, arg in enumerate(given))
         kwargs = tuple((name, self._library_argument(arg, known, where)) for name, arg in node.kwargs.items())
@@ -363,6 +351,7 @@ class Lowering(Values):
         raise unsupported("IND104", f"output {arg!r} is neither tensor, number nor None", None)
 
 
+_COPY = torch.ops.aten._to_copy.default
 _NUMBERS = frozenset({torch.ops.aten._local_scalar_dense.default, torch.ops.aten._assert_scalar.default})
 
 

@@ -19,6 +19,23 @@ from fx_interface.symbols import IntLike
 from inductor_codegen.ir.program import Born, Buffer, ProgramInput
 from inductor_codegen.lower.views import Layout, Sizes, View
 
+STRIDED_DTYPES = frozenset(
+    getattr(torch, name)
+    for name in [
+        "float64",
+        "float32",
+        "float16",
+        "bfloat16",
+        "int64",
+        "int32",
+        "int16",
+        "int8",
+        "uint8",
+        "bool",
+    ]
+)
+"""What kernels can load, compute with and store."""
+
 
 @dataclass(frozen=True, slots=True)
 class Operand:

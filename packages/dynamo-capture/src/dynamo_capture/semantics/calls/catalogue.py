@@ -28,7 +28,7 @@ from dynamo_capture.semantics.calls.torch_calls import (  # noqa: F401
     torch_functions,
     wrappers,
 )
-from dynamo_capture.semantics.modes import contexts, modes, patched_options  # noqa: F401
+from dynamo_capture.semantics.modes import contexts, devices, modes, patched_options  # noqa: F401
 from dynamo_capture.semantics.numbers import torch_sizes  # noqa: F401
 from dynamo_capture.semantics.random_numbers import choosing, python_generator  # noqa: F401
 from dynamo_capture.semantics.regions import (  # noqa: F401

@@ -14,6 +14,9 @@ ROWS_SIDE_BY_SIDE = 64
 """How many of such rows a program takes."""
 SPLIT_FROM = 1 << 20
 """Points of a reduction, of all rows together, from which its few rows are split among more programs."""
+LONG_FOR_A_PROGRAM = 1 << 16
+"""Points of one program from which the same is done of fewer in all. A program reads some 16 GB/s on an H200, so that
+it takes 8 us for them, as long as the launches that a split adds."""
 PROGRAMS = 512
 """Programs that keep a GPU busy: about four for each of its multiprocessors."""
 LEAST_PARTS = 4
@@ -61,4 +64,10 @@ def has_few_rows(rows: int, points: int, *, along_rows: bool) -> bool:
     share the points of each. ``along_rows``: neighbouring rows lie next to each other in memory."""
     blocks = -(-rows // ROWS_SIDE_BY_SIDE) if along_rows else rows
     longest = LONGEST_ALONG_ROWS if along_rows else LONGEST
-    return rows * points >= SPLIT_FROM and points > longest and blocks * LEAST_PARTS <= PROGRAMS
+    many = has_many_points(rows * points, blocks)
+    return many and points > longest and blocks * LEAST_PARTS <= PROGRAMS
+
+
+def has_many_points(points: int, programs: int) -> bool:
+    """Whether a reduction of so many points in all is worth a split, done by so many programs without one."""
+    return points >= SPLIT_FROM or points >= programs * LONG_FOR_A_PROGRAM

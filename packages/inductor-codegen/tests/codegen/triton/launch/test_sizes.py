@@ -66,10 +66,17 @@ def test_tiles_cover_everything(rows: int, points: int) -> None:
 
 
 def test_few_points_are_not_split() -> None:
-    assert choose(1, 1 << 19, along_rows=False, splits=True).parts == 1
+    assert choose(1, 1 << 15, along_rows=False, splits=True).parts == 1
+    assert choose(1, 1 << 16, along_rows=False, splits=True).parts == 32
     assert choose(1, 1 << 20, along_rows=False, splits=True).parts == 512
     assert choose(1, 1 << 20, along_rows=False).parts == 1
     assert choose(1 << 10, 1 << 16, along_rows=True, splits=True).parts == 32
+
+
+def test_rows_that_few_programs_read_are_split() -> None:
+    """A batch norm of 80 channels over 64 images of 14 x 14: two programs alone."""
+    assert choose(80, 64 * 14 * 14, along_rows=True, splits=True).parts >= 64
+    assert choose(80, 512, along_rows=True, splits=True).parts == 1
 
 
 def test_power_of_two() -> None:

@@ -16,7 +16,7 @@ from inductor_codegen.ir.gpu.blocks import (
     LONGEST_ALONG_ROWS,
     PROGRAMS,
     ROWS_SIDE_BY_SIDE,
-    SPLIT_FROM,
+    has_many_points,
 )
 
 POINTS = 1024
@@ -60,7 +60,7 @@ def choose(rows: int, points: int | None, *, along_rows: bool, splits: bool = Fa
         return Launch(-(-rows // block), block, 1, 4)
     longest = LONGEST_ALONG_ROWS if along_rows else LONGEST
     launch = _rows_at_once(rows, min(longest, power_of_two(points)), along_rows)
-    if not splits or power_of_two(rows) * power_of_two(points) < SPLIT_FROM:
+    if not splits or not has_many_points(power_of_two(rows) * power_of_two(points), launch.programs):
         return launch
     split = launch if along_rows else _rows_at_once(rows, min(SPLIT_POINTS, launch.points), along_rows)
     blocks = max(1, power_of_two(rows) // split.rows)
