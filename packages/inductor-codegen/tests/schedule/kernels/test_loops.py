@@ -11,7 +11,7 @@ from inductor_codegen.ir.index import LoopVar, as_index
 from inductor_codegen.ir.kernel import Kernel, Vector
 from inductor_codegen.pipeline import plan
 from inductor_codegen.schedule.kernels.loops import merge
-from inductor_codegen.testing import ExampleGraph
+from inductor_codegen.testing import ExampleGraph, GpuGraph
 
 
 def only(graph: ExampleGraph, *outputs: Node) -> Kernel:
@@ -110,3 +110,16 @@ def test_points_that_use_totals_of_other_kernels_run_through_memory() -> None:
     result = graph.call(p.add, scaled, graph.call(p.broadcast_in_dim, mixed, sizes, [1]))
     *_, last = plan(graph.build(result)).kernels
     assert extents(last) == ([105], [8])
+
+
+def test_rows_lie_side_by_side_where_something_runs_through_memory_along_them() -> None:
+    """Programs of a GPU take tiles then, which are whole lines of memory both ways."""
+    mixed = GpuGraph()
+    x, y = mixed.input(torch.randn(4, 40, 64)), mixed.input(torch.randn(4, 64, 40), "y")
+    product = mixed.call(p.mul, x, mixed.call(p.permute, y, [0, 2, 1]))
+    kernel = only(mixed, mixed.call(p.sum, product, [0, 2]))
+    assert kernel.vector is Vector.OUTER
+    few = GpuGraph()
+    x, y = few.input(torch.randn(4, 8, 64)), few.input(torch.randn(4, 64, 8), "y")
+    product = few.call(p.mul, x, few.call(p.permute, y, [0, 2, 1]))
+    assert only(few, few.call(p.sum, product, [0, 2])).vector is Vector.INNER

@@ -39,6 +39,7 @@ from inductor_codegen.schedule.fusion.domain import Runs
 from inductor_codegen.schedule.fusion.groups import Group, Position
 from inductor_codegen.schedule.kernels.evaluate import Evaluator, Point
 from inductor_codegen.schedule.kernels.loops import (
+    across_rows,
     by_stride,
     cuts,
     hint,
@@ -171,7 +172,8 @@ class _Finisher:
         self._make = builder
 
     def finish(self, body: _Body) -> Launch:
-        vector = self._order(body)
+        passes = split_passes(body.stores, body.row_stores, body.accumulations)
+        vector = self._order(body, len(passes))
         indices = body.indices()
         outer, replaced = merge(body.outer, indices)
         if body.accumulations:
@@ -187,10 +189,9 @@ class _Finisher:
             inner, outer = outer[-1:], outer[:-1]
         else:
             inner = body.inner
-        passes = split_passes(body.stores, body.row_stores, body.accumulations)
         return self._canonical(outer, inner, vector, replaced, passes)
 
-    def _order(self, body: _Body) -> Vector:
+    def _order(self, body: _Body, passes: int) -> Vector:
         """Sort the loops by the strides of what they touch; the vector loop last in its list."""
         loops = [*body.outer, *body.inner]
         accesses = self._accesses(body)
@@ -199,6 +200,8 @@ class _Finisher:
         chosen = vector_loop(loops, accesses, self._env)
         if not body.accumulations and not body.row_stores:
             body.outer, body.inner = loops, []  # nothing is reduced: rows need not stay together
+        elif self._group.device.type == "cuda" and passes == 1 and chosen in body.inner:
+            chosen = across_rows(body.outer, loops, accesses, self._env) or chosen
         lead = accesses[0] if accesses else Index(0)
         body.outer = _last(by_stride(body.outer, lead, self._env), chosen)
         if all(

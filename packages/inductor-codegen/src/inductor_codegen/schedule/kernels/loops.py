@@ -14,6 +14,8 @@ from inductor_codegen.ir.scalar import loaded_scalars
 from inductor_codegen.ir.traverse import indices_of, postorder
 from inductor_codegen.lower.views import is_one
 
+_A_LINE = 16
+"""Elements that a GPU reads together at least."""
 _FEW_TURNS = 8
 _MOST_POINTS = 1024
 
@@ -46,6 +48,24 @@ def vector_loop(loops: Sequence[LoopVar], accesses: Sequence[Index], env: ShapeE
             scores[loop] += weight if is_one(index.coefficient(loop)) else -weight
     most = max((abs(score) for score in scores.values()), default=0.0)
     return max(reversed(loops), key=lambda loop: scores[loop] - (most if extents[loop] < 4 else 0.0))
+
+
+def across_rows(
+    rows: Sequence[LoopVar], loops: Sequence[LoopVar], accesses: Sequence[Index], env: ShapeEnv
+) -> LoopVar | None:
+    """The loop of a reduction's ``rows`` along which an access to most elements runs through memory; None if there is
+    none.
+
+    Other accesses may run along the points (``x.mT.contiguous()`` beside ``x.sum()``). A GPU's program that holds a
+    tile of both reads whole lines of memory either way; of single rows it would read a line for each element.
+    """
+    whole = math.prod(hint(loop.extent, env) for loop in loops)
+    for index in accesses:
+        reach = math.prod(hint(loop.extent, env) for loop in dict.fromkeys(_moving(index)) if loop in loops)
+        for loop in reversed(rows):
+            if is_one(index.coefficient(loop)) and hint(loop.extent, env) >= _A_LINE and 2 * reach > whole:
+                return loop
+    return None
 
 
 def _moving(index: Index) -> Iterator[LoopVar]:
