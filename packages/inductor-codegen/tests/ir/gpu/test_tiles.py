@@ -43,3 +43,13 @@ def test_where_there_is_no_need() -> None:
     assert tile_of(sum_of(torch.randn(40, 50), torch.randn(40, 1).expand(40, 50))) is None
     assert tile_of(sum_of(torch.randn(40, 3), torch.randn(3, 40).t())) is None
     assert tile_of(sum_of(torch.randn(20, 40, 50), torch.randn(40, 20, 50).transpose(0, 1))) is None
+
+
+def test_short_loops_are_rows() -> None:
+    for inputs in [
+        (torch.randn(10, 300), torch.randn(300, 10).t()),
+        (torch.randn(300, 10), torch.randn(10, 300).t()),
+    ]:
+        tile = tile_of(sum_of(*inputs))
+        assert tile is not None
+        assert [loop.extent for loop in tile] == [10, 300]

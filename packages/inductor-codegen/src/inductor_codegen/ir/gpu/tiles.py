@@ -14,8 +14,11 @@ from inductor_codegen.ir.kernel import Kernel, Store
 from inductor_codegen.ir.scalar import Load
 from inductor_codegen.ir.traverse import postorder, roots_of, statements_of
 
-_LEAST, _MOST = 16, 1 << 21
+_LEAST, _MOST = 8, 1 << 21
 """How many points each of the two loops has, so that a tile is worth it and the grid is not too large."""
+_SHORT = 16
+"""A loop below this is one of rows: these follow each other in a block from one turn of a loop further out to the next,
+and so do channels in memory that a group norm has cut into groups."""
 
 
 def tile_of(kernel: Kernel) -> tuple[LoopVar, LoopVar] | None:
@@ -28,12 +31,16 @@ def tile_of(kernel: Kernel) -> tuple[LoopVar, LoopVar] | None:
         if index.terms and not _runs_along(index, along) and along in index.variables():
             across = next((loop for loop in loops if _runs_along(index, loop)), None)
             if across is not None:
-                return across, along
+                return (along, across) if _is_short(along) and not _is_short(across) else (across, along)
     return None
 
 
 def _fits(loop: LoopVar) -> bool:
     return isinstance(loop.extent, int) and _LEAST <= loop.extent <= _MOST
+
+
+def _is_short(loop: LoopVar) -> bool:
+    return isinstance(loop.extent, int) and loop.extent < _SHORT
 
 
 def _runs_along(index: Index, loop: LoopVar) -> bool:
