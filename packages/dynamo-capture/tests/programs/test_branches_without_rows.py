@@ -83,6 +83,114 @@ def test_what_does_nothing_without_rows_is_in_the_graph(whole, loop):
     whole.made(made(loop), *CALLS, ignore=IGNORED)
 
 
+def by_places(experts, x, chosen):
+    out = torch.zeros_like(x)
+    mask = nn.functional.one_hot(chosen, 3).t()
+    for number in torch.greater(mask.sum(-1), 0).nonzero():
+        rows = torch.where(mask[number].squeeze(0))[0]
+        out.index_add_(0, rows, experts[number[0]](x[rows]))
+    return out
+
+
+def by_numbers(experts, x, chosen):
+    out = torch.zeros_like(x)
+    mask = chosen[None] == torch.arange(3)[:, None]
+    for number in mask.any(1).nonzero().flatten().tolist():
+        (rows,) = mask[number].nonzero(as_tuple=True)
+        if rows.numel() == 0:
+            continue
+        if number < 2:
+            out[rows] += experts[number](x[rows])
+        else:
+            out[rows] = x[rows]
+    return out
+
+
+def by_items(experts, x, chosen):
+    out = torch.zeros_like(x)
+    weights = torch.stack([expert[0].weight for expert in experts])
+    for place in torch.where(torch.bincount(chosen, minlength=3)[:3] > 0)[0]:
+        rows = (chosen == place).nonzero().squeeze(-1)
+        out.index_add_(0, rows, x[rows] @ weights[place.item()].t() @ torch.ones(4, 3))
+    return out
+
+
+def by_names(experts, x, chosen):
+    out = torch.zeros_like(x)
+    named = nn.ModuleDict({f"expert_{number}": expert for number, expert in enumerate(experts)})
+    for place in (torch.bincount(chosen, minlength=3)[:3] > 0).nonzero():
+        rows = (chosen == place).nonzero().squeeze(-1)
+        out.index_add_(0, rows, named[f"expert_{place[0]}"](x[rows]))
+    return out
+
+
+@pytest.mark.parametrize("loop", [by_places, by_numbers, by_items, by_names])
+def test_a_loop_over_places_is_in_the_graph(whole, loop):
+    whole.made(made(loop), *CALLS, ignore=IGNORED)
+
+
+def of_another_mask(experts, x, chosen):
+    """Where it does not hold that there are no rows elsewhere, the frame runs as it was written."""
+    out = torch.zeros_like(x)
+    for number in (torch.arange(3) == chosen[-1]).nonzero():
+        rows = torch.where(chosen == number)[0]
+        out.index_add_(0, rows, experts[number[0]](x[rows]))
+    return out
+
+
+def of_an_overwritten_list(experts, x, chosen):
+    out = torch.zeros_like(x)
+    places = (torch.bincount(chosen, minlength=3)[:3] > 0).nonzero()
+    places.fill_(1)
+    for number in places:
+        rows = torch.where(chosen == number)[0]
+        out.index_add_(0, rows, x[rows])
+    return out
+
+
+def counted(experts, x, chosen):
+    out, count = torch.zeros_like(x), 0
+    for number in (torch.bincount(chosen, minlength=3)[:3] > 0).nonzero():
+        rows = torch.where(chosen == number)[0]
+        out.index_add_(0, rows, x[rows])
+        count += 1
+    return out, count
+
+
+def handed_out(experts, x, chosen):
+    out = torch.zeros_like(x)
+    for number in (torch.bincount(chosen, minlength=3)[:3] > 0).nonzero():
+        rows = torch.where(chosen == number)[0]
+        out.index_add_(0, rows, x[rows])
+    return out, number
+
+
+def left(experts, x, chosen):
+    out = torch.zeros_like(x)
+    for number in (torch.bincount(chosen, minlength=3)[:3] > 0).nonzero():
+        rows = torch.where(chosen == number)[0]
+        out.index_add_(0, rows, x[rows])
+        if number == 1:
+            break
+    else:
+        out += 1
+    return out
+
+
+def written_everywhere(experts, x, chosen):
+    out = torch.zeros_like(x)
+    for number in (torch.bincount(chosen, minlength=3)[:3] > 0).nonzero():
+        out += number
+    return out
+
+
+@pytest.mark.parametrize(
+    "loop", [of_another_mask, of_an_overwritten_list, counted, handed_out, left, written_everywhere]
+)
+def test_other_loops_over_places(same, loop):
+    same.made(made(loop), *CALLS, ignore=IGNORED)
+
+
 def written_besides(experts, x, chosen):
     out = torch.zeros_like(x)
     for number in range(3):

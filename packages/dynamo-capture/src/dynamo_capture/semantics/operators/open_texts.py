@@ -11,6 +11,9 @@ from __future__ import annotations
 import re
 import string
 from collections.abc import Sequence
+from typing import Any
+
+import torch
 
 from dynamo_capture.foundation.break_kinds import OBJECT_OPERATION
 from dynamo_capture.foundation.errors import GraphBreak
@@ -42,11 +45,21 @@ def text(tx: Context, value: Value, conversion: int, spec: str = "") -> Value | 
     if isinstance(value, TensorValue):
         if not _has_plain_text(value, conversion):
             return None
+        if (number := _known_number(value)) is not None and not conversion:
+            return Const(tx.fold(lambda: format(number, spec)))
         kept = value.call_method(tx, "detach", [], {}).call_method(tx, "clone", [], {})
         return TextValue([Piece(kept, conversion, spec)])
     if _is_from_data(tx, value):
         return TextValue([Piece(value, conversion, spec)])
     return OpenText(tx, [Piece(value, conversion, spec)]) if _is_left_open(tx, value) else None
+
+
+def _known_number(value: TensorValue) -> Any:
+    """The integer in a tensor without dimensions that is the same in each call; None for any other tensor."""
+    content = value.content
+    if not isinstance(content, torch.Tensor) or value.follows_from or value.meta.spec.sizes:
+        return None
+    return content.item() if value.meta.spec.dtype is torch.int64 else None
 
 
 def _is_left_open(tx: Context, value: Value) -> bool:

@@ -60,19 +60,14 @@ def not_skipped(frame: Frame, step: Step, following: int, jumps_if: bool) -> int
     rows, empty = found
     skips, first = (step.target, following) if empty is jumps_if else (following, step.target)
     meeting = landing(frame.steps, skips)
-    names = _stored(frame, first, meeting, step.handler)
+    names = stored_names(frame, first, meeting, step.handler)
     if names is None:
         return None
     stack, variables = list(frame.stack[:-1]), dict(frame.variables)
     place, line, operands = frame.next, frame.line, frame.operands
 
     def run() -> None:
-        frame.stack[:] = stack
-        _run(frame, first, meeting)
-        if list(map(id, frame.stack)) != list(map(id, stack)) or not all(
-            _is_harmless(frame.variables.get(name)) for name in names
-        ):
-            raise GraphBreak(DATA_NUMBER, "a branch leaves something behind")
+        run_branch(frame, stack, [], first, meeting, names)
 
     done = may_be_done(frame.tx, rows, run)
     frame.variables.clear()
@@ -82,7 +77,12 @@ def not_skipped(frame: Frame, step: Step, following: int, jumps_if: bool) -> int
     return first if done else None
 
 
-def _run(frame: Frame, first: int, meeting: int) -> None:
+def run_branch(
+    frame: Frame, stack: list[Value], given: list[Value], first: int, meeting: int, names: frozenset[str]
+) -> None:
+    """Run the instructions from ``first`` until control comes to ``meeting``, with what is ``given`` to them on top of
+    the stack; a graph break where they leave something behind."""
+    frame.stack[:] = [*stack, *given]
     frame.next = first
     while landing(frame.steps, frame.next) != meeting:
         inner = frame.steps[frame.next]
@@ -90,9 +90,12 @@ def _run(frame: Frame, first: int, meeting: int) -> None:
         frame.line = inner.line
         if inner.run(frame, inner) is not None:
             raise GraphBreak(DATA_NUMBER, "a branch leaves the function")
+    is_as_before = list(map(id, frame.stack)) == list(map(id, stack))
+    if not is_as_before or not all(_is_harmless(frame.variables.get(name)) for name in names):
+        raise GraphBreak(DATA_NUMBER, "a branch leaves something behind")
 
 
-def _stored(frame: Frame, first: int, meeting: int, handler: int) -> frozenset[str] | None:
+def stored_names(frame: Frame, first: int, meeting: int, handler: int) -> frozenset[str] | None:
     """The local variables that are set from ``first`` until control comes to ``meeting``, of which none is read behind
     that. None: one is, or control may go elsewhere."""
     end = _end(frame.steps, first, meeting, handler)

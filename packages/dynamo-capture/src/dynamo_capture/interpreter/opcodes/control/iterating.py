@@ -8,6 +8,7 @@ from dynamo_capture.frames.frame import Frame
 from dynamo_capture.frames.left_functions import check_loop_not_left, leave_loop_of_data
 from dynamo_capture.frames.opcode_table import opcode
 from dynamo_capture.frames.steps import Step
+from dynamo_capture.interpreter.opcodes.branches.going_over import over_all_places
 from dynamo_capture.values import NULL, IteratorStop, IteratorValue, ObjectIterator
 from dynamo_capture.values.containers.ranges import SymRange
 
@@ -19,7 +20,8 @@ def get_iter(frame: Frame, step: Step) -> None:
     if isinstance(owner, SymRange):
         leave_loop_of_data(frame.tx)
     frame.operands = (owner,)
-    frame.stack.append(owner.iterate(frame.tx))
+    places = over_all_places(frame, step, owner)
+    frame.stack.append(owner.iterate(frame.tx) if places is None else places)
 
 
 @opcode("FOR_ITER")

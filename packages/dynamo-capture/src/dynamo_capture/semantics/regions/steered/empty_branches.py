@@ -122,10 +122,45 @@ def _is_size(output: Any, atom: Symbol) -> bool:
 
 def may_be_done(tx: Context, rows: Symbol, run: Callable[[], None]) -> bool:
     """Whether nobody can tell that ``run`` has been called where there are no ``rows``."""
+    body = _tried(tx, run)
+    return body is not None and _is_harmless(body, frozenset({rows}))
+
+
+def written_by_rows(tx: Context, run: Callable[[], None]) -> list[int] | None:
+    """Which of the operations that ``run`` makes write, each where a number of rows says. None: somebody can tell that
+    ``run`` has been called, even if there are none of these rows."""
+    body = _tried(tx, run)
+    if body is None:
+        return None
+    sizes = [rows_of_write(node) for node in body.writing]
+    known = [size for size in sizes if size is not None]
+    if len(known) < len(sizes) or not all(_is_size(body, atom) for atom in known):
+        return None
+    calls = [node for node in body.graph.nodes if node.op.startswith("call")]
+    places = [calls.index(node) for node in body.writing]
+    return places if _is_harmless(body, frozenset(known), may_fail=True) else None
+
+
+def rows_of_write(node: Node) -> Symbol | None:
+    """How many elements the index has that says where an operation writes."""
+    if node.target not in _BY_INDEX:
+        return None
+    for arg in _nodes(node)[1:]:
+        spec = arg.meta.get(SPEC_KEY)
+        if isinstance(spec, TensorSpec) and spec.dtype is torch.int64:
+            for size in spec.sizes:
+                atom = size.as_symbol if isinstance(size, Expr) else None
+                if atom is not None:
+                    return atom
+    return None
+
+
+def _tried(tx: Context, run: Callable[[], None]) -> TriedOfRows | None:
+    """The sub-graph that ``run`` makes; None where it can not be put into one."""
     if tx.output.is_transformed or tx.tensors.modes or tx.blocks or tx.tensors.emptied:
-        return False
+        return None
     if isinstance(tx.output, Body) and not isinstance(tx.output, TriedOfRows):
-        return False
+        return None
     body = TriedOfRows(tx.output)
 
     def tried() -> Value:
@@ -135,11 +170,13 @@ def may_be_done(tx: Context, rows: Symbol, run: Callable[[], None]) -> bool:
     try:
         outside_only(tx, lambda: trace_body(tx, body, tried, pure=True), body.what)
     except (GraphBreak, NotConstant, UnbackedSymbolError, UserRaise):
-        return False
-    return _is_harmless(body, rows)
+        return None
+    return body
 
 
-def _is_harmless(body: TriedOfRows, rows: Symbol) -> bool:
+def _is_harmless(body: TriedOfRows, rows: frozenset[Symbol], may_fail: bool = False) -> bool:
+    """Whether it leaves nothing behind where there are none of these ``rows``. Where it ``may_fail``, the frame runs as
+    it was written."""
     if body.draws or body.speaks or body.assumes or body.lasts or body.leaves or body.bodies or body.checks:
         return False
     for root in body.roots:
@@ -153,7 +190,8 @@ def _is_harmless(body: TriedOfRows, rows: Symbol) -> bool:
         node.target in _BY_INDEX and any(_is_empty(arg, rows, indices=True) for arg in _nodes(node)[1:])
         for node in body.writing
     )
-    return writes_nothing and all(any(_is_empty(arg, rows) for arg in _nodes(node)) for node in body.failing)
+    fails = not may_fail and not all(any(_is_empty(a, rows) for a in _nodes(n)) for n in body.failing)
+    return writes_nothing and not fails
 
 
 def _nodes(node: Node) -> list[Node]:
@@ -163,13 +201,14 @@ def _nodes(node: Node) -> list[Node]:
     return found
 
 
-def _is_empty(node: Node, rows: Symbol, indices: bool = False) -> bool:
+def _is_empty(node: Node, rows: frozenset[Symbol], indices: bool = False) -> bool:
     """Whether a tensor has no elements where there are no rows; ``indices``: and those are integers."""
     spec = node.meta.get(SPEC_KEY)
     if not isinstance(spec, TensorSpec) or (indices and spec.dtype is not torch.int64):
         return False
+    none = dict.fromkeys(rows, 0)
     return any(
-        isinstance(size, Expr) and size.symbols == {rows} and Relation("==", size, 0).holds({rows: 0})
+        isinstance(size, Expr) and size.symbols <= rows and Relation("==", size, 0).holds(none)
         for size in spec.sizes
     )
 
