@@ -67,3 +67,23 @@ def test_second_derivatives_do_not_go_through_views_that_are_cut_off(backend: st
         found.append((first, *torch.autograd.grad(first.sum(), x)))
     for one, other in zip(*found, strict=True):
         torch.testing.assert_close(one, other)
+
+
+def made_in_inference_mode(x: torch.Tensor) -> Any:
+    hidden = (x * 2)[0]
+    with torch.inference_mode(), torch.enable_grad():
+        parts = x.unbind()
+        row, turned = x[0], x.t()
+    return hidden, row, turned, *parts
+
+
+@pytest.mark.parametrize("leaf", [True, False])
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+def test_views_that_are_made_in_inference_mode(backend: str, leaf: bool) -> None:
+    """They have no history, whether gradients are turned on there or not."""
+    found = []
+    for run in (made_in_inference_mode, fxstack.compile(made_in_inference_mode, backend=backend)):
+        x = torch.ones(2, 3, requires_grad=True)
+        views = run(x if leaf else x * 1)
+        found.append([(v.is_leaf, v.requires_grad, v._is_view(), v.is_inference()) for v in views])
+    assert found[1] == found[0]

@@ -103,7 +103,7 @@ def view(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[st
     keywords = {name: values_of(trace, arg) for name, arg in kwargs.items()}
     viewed = source.value if source.generation == storage.generation else read(recorder, source)
     value = recorder.call(op, (viewed, *rest), keywords)
-    no_grad = not torch.is_grad_enabled()
+    no_grad = not torch.is_grad_enabled() or torch.is_inference_mode_enabled()
     if type(value.spec) is TensorSpec:
         step = ViewStep(source.view_step, op, rest, keywords, None, no_grad, value.spec)
         return _shown(trace, source, viewed, step, value)

@@ -78,7 +78,7 @@ def _step(
     trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any], spec: TensorSpec
 ) -> ViewStep:
     """The call of ``op`` as what is done to the real input; a template (``resize_as_``) is replaced by its form."""
-    no_grad = not torch.is_grad_enabled()
+    no_grad = not torch.is_grad_enabled() or torch.is_inference_mode_enabled()
     if op is aten.resize_as_.default:
         return ViewStep(None, aten.resize_.default, (list(spec.sizes),), dict(kwargs), None, no_grad, spec)
     rest = tuple([values_of(trace, arg) for arg in args[1:]])

@@ -135,3 +135,19 @@ def test_a_leaf_that_is_written_without_gradients(compiled: Any) -> None:
         first.sum().backward()
         found.append([first, w, w.grad, x.grad])
     torch.testing.assert_close(found[1], found[0])
+
+
+def test_what_an_overwritten_input_held_is_not_needed(compiled: Any) -> None:
+    """Nobody else holds it, and it is gone after the call."""
+
+    def program(buffer: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+        buffer.copy_(x.detach() * 2)
+        return buffer[:2].clone() * x[:2]
+
+    found = []
+    for wrap in (_identity, compiled):
+        x = torch.linspace(0.1, 1, 3, dtype=torch.float64).requires_grad_()
+        result = wrap(program)(torch.zeros(3, dtype=torch.float64), x)
+        (first,) = torch.autograd.grad((result * result).sum(), x, create_graph=True)
+        found.append([first, *torch.autograd.grad((first * first).sum(), x)])
+    torch.testing.assert_close(found[1], found[0])

@@ -107,9 +107,6 @@ class Repetition:
         self.autocast = plan.repeat.autocast
         self.begins_with_gradients = not plan.opens_grad
         self.written = frozenset(m.input_index for m in plan.mutated)
-        self.dirty = {m.graph_index: m.input_index for m in plan.mutated if m.differentiable}
-        before = () if self.why_not else sorted({*plan.repeat.old, *self.dirty.values()})
-        self.before = tuple((index, index in plan.repeat.old) for index in before)
         self.place_of = _places(plan)
         saved = [  # behind the inputs are the program's constants, which it makes again
             (s.index, n)
@@ -126,6 +123,13 @@ class Repetition:
         }  # of a cut input the node has an alias that nobody else holds
         self.owned = [index for index in rest if index in held]
         self.loose = [index for index in rest if index not in held]
+        self.dirty = {m.graph_index: m.input_index for m in plan.mutated if m.differentiable}
+        before = (
+            ()
+            if self.why_not
+            else sorted(self.written & {*plan.repeat.old, *self.dirty.values(), *self.loose})
+        )
+        self.before = tuple((index, index in plan.repeat.old) for index in before)
         self.cut = frozenset(backward_plan.cut)
         # Plain backwards need the program again for hooks of results that others are computed from, and where zeros may
         # have become NaN. What was written to leads to the node itself, and is not kept by it.

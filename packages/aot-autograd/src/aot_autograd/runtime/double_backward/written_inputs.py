@@ -22,32 +22,34 @@ _EMPTY: Final = torch.empty(0)
 _set_grad_enabled = torch._C._set_grad_enabled
 
 
-class Large(NamedTuple):
-    """An input that was not copied: something of its form if that is enough, or its ``version``; whether it had a
-    history, and its ``place`` there."""
+class NotCopied(NamedTuple):
+    """An input that was not copied: its form (sizes, dtype, device) if that is enough, or its ``version``; whether it
+    had a history, and its ``place`` there."""
 
-    form: torch.Tensor | None
+    form: tuple[torch.Size, torch.dtype, torch.device] | None
     version: int
     tensor: weakref.ref[torch.Tensor]
     has_history: bool
     place: torch.Tensor | None
 
     @classmethod
-    def of(cls, value: torch.Tensor, is_read: bool) -> Large:
+    def of(cls, value: torch.Tensor, is_read: bool) -> NotCopied:
         """Called before the write; ``is_read``: results depend on what the input holds."""
-        form = None if is_read else value.new_zeros(()).expand(value.shape)
+        form = None if is_read else (value.shape, value.dtype, value.device)
         place = Freed.of(value).tensor(_EMPTY) if CAN_BE_FREED and value.grad_fn is not None else None
         return cls(form, value._version, weakref.ref(value), value.requires_grad, place)
 
     def again(self, node: Any, number: int) -> torch.Tensor | None:
         """Input ``number`` of a compiled function's ``node``; None where nothing tells what it was."""
-        content = self.form
-        if content is None:
+        if self.form is not None:
+            shape, dtype, device = self.form
+            made: torch.Tensor | None = torch.zeros(shape, dtype=dtype, device=device)
+        else:
             with torch.no_grad():
-                content = made_again(node, number, self.version, self.tensor)
-        if content is None:
+                made = made_again(node, number, self.version, self.tensor)
+        if made is None:
             return None
-        content = content.detach()
+        content = made.detach()
         if not self.has_history:
             return content
         if not torch.is_grad_enabled():
@@ -56,16 +58,16 @@ class Large(NamedTuple):
 
 
 class Before(NamedTuple):
-    """One written input, by its ``number``: a copy with its history, which nobody may write to, or a large one."""
+    """One written input, by its ``number``: a copy with its history, which nobody may write to, or what is known."""
 
     number: int
-    known: torch.Tensor | Large
+    known: torch.Tensor | NotCopied
 
     @classmethod
     def of(cls, number: int, value: torch.Tensor, is_read: bool) -> Before:
         """Called by a forward, with gradients off, before the write."""
-        if value.numel() * value.element_size() > _SMALL:
-            return cls(number, Large.of(value, is_read))
+        if not (is_read or value.requires_grad) or value.numel() * value.element_size() > _SMALL:
+            return cls(number, NotCopied.of(value, is_read))
         _set_grad_enabled(True)
         try:
             return cls(number, value.clone())
@@ -76,11 +78,11 @@ class Before(NamedTuple):
         """The input as it was in the call of ``node``, at its place in autograd's graph where gradients are on; None
         where that is gone."""
         known = self.known
-        if isinstance(known, Large):
+        if isinstance(known, NotCopied):
             return known.again(node, self.number)
         return known if torch.is_grad_enabled() else known.detach().requires_grad_(known.requires_grad)
 
     def place(self) -> torch.Tensor | None:
         """Something at its place in autograd's graph, if it had a history that is known."""
-        known = self.known.place if isinstance(self.known, Large) else self.known
+        known = self.known.place if isinstance(self.known, NotCopied) else self.known
         return known if known is not None and known.requires_grad else None
