@@ -5,6 +5,7 @@ import dataclasses
 import enum
 import functools
 import inspect
+from typing import NamedTuple
 
 import pytest
 import torch
@@ -355,3 +356,48 @@ def test_a_tensor_differs_from_an_object_by_its_equality():
         program,
         *[lambda answer=answer: (X, _AnswersEquality(answer)) for answer in (True, None, NotImplemented)],
     )
+
+
+class Listed(NamedTuple):
+    n: int
+
+    def __len__(self):
+        ASKED.append("len")
+        return 1
+
+
+class Shown:
+    @property
+    def __class__(self):
+        ASKED.append("class")
+        return Shown
+
+
+class Watching:
+    def __getattribute__(self, name):
+        ASKED.append(name)
+        return super().__getattribute__(name)
+
+
+ASKED: list[str] = []
+
+
+@pytest.mark.parametrize(
+    "make", [lambda: Listed(1), Shown, Watching, lambda: [(Listed(2),)], lambda: (Shown(), 1)]
+)
+@pytest.mark.parametrize("reentrant", [False, True])
+def test_a_checkpoint_asks_its_arguments_as_in_eager(make, reentrant):
+    """It takes them apart to look for tensors."""
+
+    def program(x, given):
+        return checkpoint(lambda y, z: y.sin() + 1, x * 2, given, use_reentrant=reentrant)
+
+    logs = []
+    for called in (program, optimize(lambda module, examples: module.forward)(program)):
+        given = make()
+        for _ in range(2):
+            ASKED.clear()
+            called(torch.ones(2, requires_grad=True), given)
+            logs.append(list(ASKED))
+    assert logs[0]
+    assert all(one == logs[0] for one in logs)

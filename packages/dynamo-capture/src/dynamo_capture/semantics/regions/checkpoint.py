@@ -7,6 +7,8 @@ same exactly if the function changes nothing but its own objects, so anything el
 from __future__ import annotations
 
 import operator
+from collections.abc import Iterable, Iterator
+from types import FunctionType
 from typing import Any
 
 import torch
@@ -14,7 +16,13 @@ from torch.fx import Node
 from torch.utils.checkpoint import checkpoint, noop_context_fn
 
 from dynamo_capture.foundation.break_kinds import CHECKPOINT
-from dynamo_capture.foundation.class_members import runs_program_when_known
+from dynamo_capture.foundation.class_members import (
+    CLASS_OF_OBJECTS,
+    is_subtype,
+    member,
+    runs_program,
+    runs_program_when_known,
+)
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.graph.graph_builder import GraphOutput
 from dynamo_capture.graph.region_body import Body
@@ -24,7 +32,7 @@ from dynamo_capture.semantics.random_numbers.drawing import outside_only
 from dynamo_capture.semantics.regions.policies import policy_of
 from dynamo_capture.semantics.regions.tracing import call_region, trace_body
 from dynamo_capture.semantics.registry import handles
-from dynamo_capture.values import NONE, Const, TensorValue, TupleValue, Value
+from dynamo_capture.values import NONE, Const, Lazy, TensorValue, TupleValue, Value
 from dynamo_capture.values.base import Context
 from dynamo_capture.values.structures import kinds_of
 from fx_interface.regions import checkpointed
@@ -45,11 +53,7 @@ def call_checkpoint(tx: Context, args: list[Value], kwargs: dict[str, Value]) ->
     options = {name: kwargs.pop(name) for name in _OPTIONS if name in kwargs}
     reentrant = _reentrant(tx, options.get("use_reentrant", NONE))
     _refuse_options(tx, options, reentrant, kwargs)
-    for value in kinds_of(tx, [*given, *kwargs.values()]):
-        if runs_program_when_known(type(value.python_type())):
-            raise GraphBreak(
-                CHECKPOINT, "a checkpoint asks the class of an argument, which has code for that"
-            )
+    _check_asked(tx, [*given, *kwargs.values()])
     policy = _policy(tx, options)
     if not torch.is_grad_enabled():
         return function.call(tx, given, kwargs)
@@ -72,6 +76,37 @@ def call_checkpoint(tx: Context, args: list[Value], kwargs: dict[str, Value]) ->
     held = [tx.output.use(value.node) for value in given if isinstance(value, TensorValue)]
     _open(tx, body, held, {} if policy is None else {"policy": policy})
     return result
+
+
+_ASKED_OF_TUPLES = ("__iter__", "__len__", "__length_hint__")
+
+
+def _check_asked(tx: Context, given: list[Value]) -> None:
+    """Eager's checkpoint takes its arguments apart, tuples with named fields by ``list``, and asks all that it finds
+    whether it is a tensor. Code of the program that answers is to run."""
+    for value in _with_containers(tx, given):
+        cls = value.python_type()
+        if runs_program_when_known(type(cls)) or (
+            not isinstance(value, TensorValue)
+            and (runs_program(cls) or member(cls, "__class__") is not CLASS_OF_OBJECTS)
+        ):
+            raise GraphBreak(
+                CHECKPOINT, "a checkpoint asks the class of an argument, which has code for that"
+            )
+        if is_subtype(cls, tuple) and any(
+            type(member(cls, name)) is FunctionType for name in _ASKED_OF_TUPLES
+        ):
+            raise GraphBreak(CHECKPOINT, "a checkpoint lists the items of a tuple, which has code for that")
+
+
+def _with_containers(tx: Context, given: Iterable[Value]) -> Iterator[Value]:
+    """What ``kinds_of`` finds, and the tuples in which it does."""
+    given = [tx.force(value) if type(value) is Lazy else value for value in given]
+    yield from kinds_of(tx, given)
+    for value in given:
+        if isinstance(value, TupleValue):
+            yield value
+            yield from (one for one in _with_containers(tx, value.kinds) if isinstance(one, TupleValue))
 
 
 def _reentrant(tx: Context, stated: Value) -> bool:
