@@ -115,6 +115,15 @@ def test_infer_size() -> None:
             infer_size(sizes, 8, env)
 
 
+def test_infer_size_of_rows_from_data() -> None:
+    env = ShapeEnv()
+    rows = env.create_symbol(None, low=0)
+    assert infer_size([-1, 6], 3 * rows, env) == ((3 * rows) // 6, 6)
+    (checked,) = env.expected
+    assert checked.holds({symbol: 4 for symbol in rows.symbols})
+    assert not checked.holds({symbol: 5 for symbol in rows.symbols})
+
+
 def test_dimensions() -> None:
     assert canonical_dim(-1, 3) == 2
     assert canonical_dim(-1, 0) == 0

@@ -45,6 +45,14 @@ def test_one_mask_gives_one_size_until_it_is_written_to(same):
     same(program, *[(X, mask) for mask in MASKS])
 
 
+def test_rows_are_joined_by_twos(same):
+    def program(x, mask):
+        rows = x[mask]
+        return rows.reshape(-1, 2 * rows.shape[-1]) * 2, rows.view(-1, 2, 2).sum(1)
+
+    same(program, *[(X, mask) for mask in MASKS])
+
+
 def test_facts_that_fail_raise_what_the_program_raises(same):
     def program(x, mask):
         n = x[mask].shape[0]

@@ -135,7 +135,8 @@ def infer_size(sizes: Sequence[IntLike], numel: IntLike, env: ShapeEnv) -> Sizes
     known = product([size for axis, size in enumerate(sizes) if axis != unknown[0]])
     if len(unknown) > 1 or (isinstance(known, int) and known <= 0):
         raise RuleMismatchError(f"shape {list(sizes)} is ambiguous")
-    if not same(mod(numel, known), 0, env):
+    divides = required if isinstance(known, int) else same
+    if not divides(mod(numel, known), 0, env):
         raise RuleMismatchError(f"shape {list(sizes)} does not divide {numel} elements")
     result = list(sizes)
     result[unknown[0]] = floordiv(numel, known)
