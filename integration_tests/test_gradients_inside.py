@@ -105,3 +105,24 @@ def test_what_an_earlier_graph_has_made_is_compiled_for_once() -> None:
         x = torch.ones(2, requires_grad=True)
         assert torch.equal(compiled(x), program(x))
     assert not fxstack.explain_recompiles(compiled).entries
+
+
+@pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
+def test_a_second_derivative_through_a_break_behind_a_library_kernel(backend: str) -> None:
+    """What the kernel made is made again, by the first graph, for the second one."""
+    torch.manual_seed(0)
+    layers = nn.Linear(3, 4), nn.Conv1d(1, 2, 3)
+
+    def program(x: torch.Tensor) -> torch.Tensor:
+        hidden = layers[0](x)
+        print(end="")
+        shown = layers[1](hidden[:, None].tanh())
+        print(end="")
+        return torch.fft.rfft(shown).abs()
+
+    found = []
+    for run in (program, fxstack.compile(program, backend=backend)):
+        x = torch.linspace(-1, 1, 6).view(2, 3).requires_grad_()
+        (first,) = torch.autograd.grad(run(x).sum(), x, create_graph=True)
+        found.append([first, *torch.autograd.grad(first.square().sum(), [x, *layers[0].parameters()])])
+    torch.testing.assert_close(found[1], found[0])

@@ -22,7 +22,7 @@ from aot_autograd.runtime.hooks.partially_used_inputs import PartlyReached, led_
 from aot_autograd.runtime.hooks.result_hooks import prepare_hooks
 from aot_autograd.runtime.hooks.unreached_inputs import guard_hooks
 from aot_autograd.runtime.hooks.watched_results import watch
-from aot_autograd.runtime.inputs.write_back import WriteBack, count_more, count_writes
+from aot_autograd.runtime.inputs.write_back import FreshVersions, WriteBack, count_more, count_writes
 from aot_autograd.runtime.results import Maker
 from aot_autograd.runtime.saved import Kept, owned, reader
 from fx_interface.backend import CompiledGraph
@@ -165,6 +165,7 @@ def _forward_method(
     remember = repetition.remember
     linked = _is_linked(backward_plan)
     writes = bool(plan.mutated)
+    refresh = FreshVersions(returned)
 
     def method(ctx: Any, *inputs: Any) -> tuple[Any, ...]:
         ctx.remembered = remember(inputs)
@@ -174,6 +175,7 @@ def _forward_method(
             ctx.given = Given()
         given = inputs + constants if constants else inputs
         results = forward(*given)
+        refresh(results, given)
         ctx.materialize_grads = False  # as ``set_materialize_grads`` does, without the call
         hooked = _top_hooks(True) is not None  # then the user wants to see all that is saved
         ctx.kept = None if hooked else [results[i] for i in own_results]

@@ -169,3 +169,41 @@ def test_a_tensor_of_inference_mode_is_written_to_outside_of_it() -> None:
         target = torch.ones(2)
     WriteBack([MutatedInput(0, 0, False)])([target], [torch.full((2,), 2.0)])
     assert target.tolist() == [2, 2]
+
+
+def counting(graph: Any) -> Any:
+    """A compiler whose kernels count a write to what they make, as ``addmm`` with ``out=`` does."""
+
+    def run(*inputs: Any) -> Any:
+        results = tuple(graph(*inputs))
+        torch.autograd.graph.increment_version(
+            [r for r in results if isinstance(r, torch.Tensor) and all(r is not x for x in inputs)]
+        )
+        return results
+
+    return run
+
+
+def test_results_have_no_writes_of_kernels(library: Any) -> None:
+    """Then an earlier function that makes them again knows them, for a second derivative."""
+
+    def first(x: torch.Tensor) -> Any:
+        made = x.sin()
+        return made.mul_(2), x.exp()
+
+    functions: list[Any] = [first, torch.tanh]
+    found = []
+    for wrap in (
+        lambda f: f,
+        lambda f: aot_function(f, operators=library, forward_compiler=counting),
+    ):
+        made, then = map(wrap, functions)
+        for _ in range(2):
+            x = torch.linspace(0, 1, 3).requires_grad_()
+            middle, other = made(x)
+            versions = middle._version, other._version
+            result = then(middle)
+            del middle
+            (gradient,) = torch.autograd.grad(result.sum(), x, create_graph=True)
+            found.append((versions, gradient.tolist(), torch.autograd.grad(gradient.sum(), x)[0].tolist()))
+    assert found[2:] == found[:2]

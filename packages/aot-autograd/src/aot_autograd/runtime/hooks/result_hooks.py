@@ -17,7 +17,19 @@ import torch
 from aot_autograd.runtime.hooks.chosen_tensors import is_reached_at
 
 
-class IfGradient:
+class _InPlaceOfHook:
+    """What is registered in the place of a hook, under its name, which torch puts into messages."""
+
+    __slots__ = ()
+    hook: Callable[[Any], Any]
+
+    @property
+    def __name__(self) -> str:
+        name: str = self.hook.__name__
+        return name
+
+
+class IfGradient(_InPlaceOfHook):
     """A hook that is called with a gradient only, of a tensor that the backward reaches."""
 
     __slots__ = ("hook", "is_reached")
@@ -32,7 +44,7 @@ class IfGradient:
         return self.hook(gradient)
 
 
-class _NoneIfNotReached:
+class _NoneIfNotReached(_InPlaceOfHook):
     """A hook of torch's that waits for several tensors: None is what it takes for one that is not reached."""
 
     __slots__ = ("hook", "is_reached")

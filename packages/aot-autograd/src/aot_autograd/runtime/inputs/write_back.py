@@ -106,3 +106,34 @@ def count_more(inputs: Sequence[Any], versions: Iterable[tuple[int, int]]) -> No
     """The versions of inputs, by number, grow by this much, for writes that have changed nothing."""
     for index, count in versions:
         _set_versions((inputs[index],), (inputs[index]._version + count,))
+
+
+class FreshVersions:
+    """Results of a compiled graph that its kernels have counted writes to (``addmm`` with ``out=``), where eager's are
+    new. Which these are the first call tells."""
+
+    __slots__ = ("_count", "_places")
+
+    def __init__(self, count: int) -> None:
+        """``count``: the first results, of which none is a written input."""
+        self._count = count
+        self._places: list[int] | None = None
+
+    def __call__(self, results: Sequence[Any], inputs: Iterable[Any]) -> None:
+        """Set the versions of a call's results to 0."""
+        places = self._places
+        if places is None:
+            places = self._places = self._counted(results, inputs)
+        if places:
+            _set_versions(tuple([results[place] for place in places]), (0,) * len(places))
+
+    def _counted(self, results: Sequence[Any], inputs: Iterable[Any]) -> list[int]:
+        given = {x.untyped_storage()._cdata for x in inputs if isinstance(x, torch.Tensor)}
+        return [
+            place
+            for place, result in enumerate(results[: self._count])
+            if isinstance(result, torch.Tensor)
+            and not result.is_inference()
+            and result._version
+            and result.untyped_storage()._cdata not in given
+        ]
