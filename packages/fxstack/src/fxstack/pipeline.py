@@ -178,7 +178,8 @@ def primitive_graphs(
         decompositions=_of_random_numbers(options),
     )
     forward = _primitive(traced.forward, options)
-    layouts = inductor_codegen.choose_layouts(forward, saved=traced.backward is not None)
+    exact = options.mode == "strict"
+    layouts = inductor_codegen.choose_layouts(forward, saved=traced.backward is not None, exact=exact)
     if traced.backward is None:
         return PrimitiveGraphs(traced.plan, forward, layouts)
     backward = _primitive(traced.backward, options)
@@ -186,7 +187,8 @@ def primitive_graphs(
     passed = traced.plan.backward.inputs_from_results()
     given = {mine: layouts.saved[result] for mine, result in passed.items() if result in layouts.saved}
     plan = replace(traced.plan, backward=traced.plan.backward.laid_out(given))
-    return PrimitiveGraphs(plan, forward, layouts, backward, inductor_codegen.choose_layouts(backward, given))
+    backward_layouts = inductor_codegen.choose_layouts(backward, given, exact=exact)
+    return PrimitiveGraphs(plan, forward, layouts, backward, backward_layouts)
 
 
 def _of_random_numbers(options: Options) -> Mapping[OpOverload, Callable[..., Any]]:

@@ -11,7 +11,7 @@ from inductor_codegen.__about__ import __version__
 
 if TYPE_CHECKING:
     from inductor_codegen.compile import begin_graph, compile_graph
-    from inductor_codegen.lower.channels_last import choose_layouts
+    from inductor_codegen.lower.images.channels_last import choose_layouts
     from inductor_codegen.native.stored import load_graph
     from inductor_codegen.options import CodegenOptions
     from inductor_codegen.toolchain.cpp_compiler import require_compiler
@@ -20,7 +20,7 @@ else:
         __name__,
         {
             "inductor_codegen.compile": ("begin_graph", "compile_graph"),
-            "inductor_codegen.lower.channels_last": ("choose_layouts",),
+            "inductor_codegen.lower.images.channels_last": ("choose_layouts",),
             "inductor_codegen.native.stored": ("load_graph",),
             "inductor_codegen.options": ("CodegenOptions",),
             "inductor_codegen.toolchain.cpp_compiler": ("require_compiler",),

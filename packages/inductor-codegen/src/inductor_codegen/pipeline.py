@@ -11,8 +11,8 @@ from inductor_codegen.codegen.cpp.text.preamble import with_preamble
 from inductor_codegen.codegen.wrapper.labels import named_by_lines
 from inductor_codegen.errors import unsupported
 from inductor_codegen.ir.program import Program, RunKernel
-from inductor_codegen.lower.channels_last import choose_layouts
 from inductor_codegen.lower.chosen_layouts import Layouts
+from inductor_codegen.lower.images.channels_last import choose_layouts
 from inductor_codegen.lower.lowering import lower
 from inductor_codegen.schedule.fusion.grouping import group_values
 from inductor_codegen.schedule.programs.assemble import assemble

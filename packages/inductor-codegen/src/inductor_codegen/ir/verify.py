@@ -43,9 +43,8 @@ class _Verifier:
         self.require(bool(kernel.passes), "there is no pass")
         reduces = any(isinstance(s, Accumulate) for step in kernel.passes for s in step.points)
         self.require(reduces or len(kernel.passes) == 1, "several passes, but nothing is reduced")
-        self.require(
-            kernel.vector is Vector.INNER or (reduces and bool(kernel.outer)), "no rows side by side"
-        )
+        rows = bool(kernel.outer) and (reduces or any(step.row for step in kernel.passes))
+        self.require(kernel.vector is Vector.INNER or rows, "no rows side by side")
         for step in kernel.passes:
             self.statements(step.points, self.loops)
             self.define(step.points)

@@ -28,9 +28,9 @@ from fx_interface.tensor_spec import SymFloatSpec, SymSpec, TensorSpec, contiguo
 from inductor_codegen.errors import unsupported
 from inductor_codegen.ir.program import Born, Buffer, FloatInput, SymbolInput, UnusedInput
 from inductor_codegen.lower import formulas, joining
-from inductor_codegen.lower.channels_last import channels_last
 from inductor_codegen.lower.chosen_layouts import AS_SPECS_SAY, Layouts
 from inductor_codegen.lower.devices import Twins
+from inductor_codegen.lower.images.channels_last import channels_last
 from inductor_codegen.lower.inner_layouts import arrange_inner_values
 from inductor_codegen.lower.products import FACTORS, PaddedProducts, PaddedResult
 from inductor_codegen.lower.storage import Values, operand_of, seen_through

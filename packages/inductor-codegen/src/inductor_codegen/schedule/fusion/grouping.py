@@ -17,6 +17,7 @@ from fx_interface.operator_facts.random_draws import draws
 from fx_interface.python_runtime.quick_dataclasses import dataclass
 from inductor_codegen.lower.values import Fill, Iota, Lowered, Placed, Pointwise, Reduction, Value, placed_in
 from inductor_codegen.schedule.fusion.cost import TreeCost, tree_costs
+from inductor_codegen.schedule.fusion.cpu_groups import has_long_columns
 from inductor_codegen.schedule.fusion.data_dependence import Tokens
 from inductor_codegen.schedule.fusion.domain import Domain
 from inductor_codegen.schedule.fusion.edges import Edge, Edges, Match
@@ -305,9 +306,12 @@ class _Grouper:
 
     def _is_row_of_points(self, known: set[Position], group: Group) -> bool:
         """Whether a value would be stored once a row by a kernel that reduces nothing, or that cannot reduce what it is
-        computed from: a GPU takes the points of such kernels in any order without that."""
-        if group.device.type != "cuda" or known != {Position.ROW}:
+        computed from: a GPU takes the points of such kernels in any order without that, and so does a CPU those of long
+        rows that lie side by side."""
+        if known != {Position.ROW}:
             return False
+        if group.device.type != "cuda":
+            return not group.reductions and has_long_columns(group, self.lowered)
         return not group.reductions or any(
             is_split(self.lowered.values[number], self.lowered) for number in group.reductions
         )

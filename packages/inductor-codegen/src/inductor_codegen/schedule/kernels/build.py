@@ -54,6 +54,10 @@ from inductor_codegen.schedule.kernels.size_names import SizeRenamer
 IN_CACHE = 4096
 """Points of a row up to which what a pass has loaded is still in the nearest cache in the next."""
 
+KEPT_ACROSS = 16384
+"""Points of rows side by side up to which they keep what a pass has computed. That of a vector of longer rows would
+leave the nearest caches, and be as much memory as a tensor takes."""
+
 
 @dataclass(frozen=True, slots=True)
 class Launch:
@@ -176,7 +180,7 @@ class _Finisher:
         vector = self._order(body, len(passes))
         indices = body.indices()
         outer, replaced = merge(body.outer, indices)
-        if body.accumulations:
+        if body.accumulations or vector is Vector.OUTER:
             inner, more = merge(body.inner, indices)
             replaced |= more
             if vector is Vector.OUTER and self._group.device.type == "cpu":
@@ -208,7 +212,8 @@ class _Finisher:
             item.position is None for item in body.accumulations
         ):  # else the first of equals must come first
             body.inner = _last(by_stride(body.inner, lead, self._env), chosen)
-        return Vector.OUTER if body.accumulations and chosen in body.outer else Vector.INNER
+        by_rows = bool(body.accumulations or (body.row_stores and self._group.device.type == "cpu"))
+        return Vector.OUTER if by_rows and chosen in body.outer else Vector.INNER
 
     def _accesses(self, body: _Body) -> list[Index]:
         """Indices of stores and loads that run over all loops."""
@@ -240,7 +245,8 @@ class _Finisher:
         inner_loops = tuple(names[loop] for loop in inner)
         points = hint(extent_product(inner_loops), self._env)
         near = points <= IN_CACHE and vector is Vector.INNER
-        new_passes = keep_between(new_passes, set(inner_loops), self._make, self._env, near)
+        if vector is Vector.INNER or points <= KEPT_ACROSS:
+            new_passes = keep_between(new_passes, set(inner_loops), self._make, self._env, near)
         outer_loops = tuple(names[loop] for loop in outer)
         sizes = sorted(_symbols(new_passes, (*outer_loops, *inner_loops)))
         own = SizeRenamer(self._make, self._env, sizes)

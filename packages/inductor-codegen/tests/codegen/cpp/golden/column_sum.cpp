@@ -4,8 +4,8 @@
 extern "C" int32_t kernel_1b23f36b45e75d44(const int64_t* given, int64_t share, int64_t shares) {
   const float* const in0 = (const float*)given[0];
   float* const out0 = (float*)given[1];
-  for (int64_t block = 0; block < 300; block += 300) {
-    const int64_t width = 300 - block < 300 ? 300 - block : 300;
+   {
+    const int64_t block = 0, width = 300;
     float a0[300];
     __builtin_memset(a0, 0, sizeof(*a0) * width);
     for (int64_t turn = 0; turn + 3 < 70; turn += 4) {

@@ -9,6 +9,8 @@ import torch
 
 from fx_interface.dialects import prims as p
 from inductor_codegen.codegen.cpp.emit import emit_kernel
+from inductor_codegen.ir.kernel import Vector
+from inductor_codegen.ir.program import Program
 from inductor_codegen.pipeline import plan
 from inductor_codegen.testing import ExampleGraph, Stepper
 
@@ -41,7 +43,7 @@ def test_numbers_of_groups(channels: int, points: int, dtype: torch.dtype) -> No
 
 def test_short_groups_fill_vectors_and_their_numbers_are_laid_out() -> None:
     *_, text = sums(2, 8, 4, 300, torch.float32)
-    assert "32 - block" in text  # all channels are lanes
+    assert "width = 32;" in text  # all channels are lanes
     (array,) = set(re.findall(r"(r\d+)\[lane\] = ", text))
     (loaded,) = re.findall(r"(t\d+) = in\d\[[^\]]*/ 4[^\]]*\]", text)
     assert f"{array}[lane] = {loaded};" in text
@@ -49,5 +51,59 @@ def test_short_groups_fill_vectors_and_their_numbers_are_laid_out() -> None:
 
 def test_long_groups_are_rows_of_their_own() -> None:
     *_, text = sums(2, 8, 16, 300, torch.float32)
-    assert "16 - block" in text
+    assert "out0[128 * i0 + 16 * i1 + i2]" in text  # channels alone are lanes
     assert not re.search(r"r\d+\[lane\]", text)
+
+
+def normalized(
+    sizes: list[int], *, apart: bool = False, stored: bool = True
+) -> tuple[Program, list[torch.Tensor], list[torch.Tensor]]:
+    """Images, channels last: all points less what each channel has, and that if it is to be ``stored``. ``apart``: a
+    library call stands between the reduction and the rest."""
+    generator = torch.Generator().manual_seed(sizes[1])
+    x = torch.randint(-8, 9, sizes, generator=generator).float().to(memory_format=torch.channels_last)
+    graph = ExampleGraph()
+    image = graph.input(x)
+    grown = graph.call(p.exp, graph.call(p.mul, image, 0.125))
+    total = graph.call(p.sum, image if apart else grown, [0, 2, 3])
+    other = graph.call(torch.ops.aten.flip.default, total, [0]) if apart else total
+    scale = graph.call(p.tanh, graph.call(p.mul, total, other))
+    results = [graph.call(p.sub, grown, graph.call(p.broadcast_in_dim, scale, sizes, [1]))]
+    results += [scale] * stored
+    program = plan(graph.build(*results))
+    return program, Stepper(program)(*graph.examples), [graph.values[result] for result in results]
+
+
+@pytest.mark.parametrize("channels", [3, 16, 40, 300, 1100])
+@pytest.mark.parametrize("apart", [False, True])
+def test_what_each_row_has_and_its_points(channels: int, apart: bool) -> None:
+    """Blocks of rows side by side: whole ones, shares of them, a part at the end."""
+    program, found, wanted = normalized([2, channels, 5, 5], apart=apart)
+    for mine, other in zip(found, wanted, strict=True):
+        torch.testing.assert_close(mine, other, rtol=1e-5, atol=1e-5)
+        assert mine.stride() == other.stride()
+    assert [kernel.vector for kernel in program.kernels] == [Vector.OUTER] * (1 + apart)
+
+
+def test_few_rows_are_pieces_of_a_line_of_memory() -> None:
+    program, *_ = normalized([2, 48, 81, 9], stored=False)
+    texts = list(map(emit_kernel, program.kernels))
+    assert texts
+    assert all("pieces = 3;" in text and "width = blocks * 16;" in text for text in texts)
+
+
+@pytest.mark.parametrize(("height", "keeps"), [(16, True), (200, False)])
+def test_what_is_kept_stays_in_a_cache(height: int, keeps: bool) -> None:
+    """The exponential is computed again where a vector's of all points would be as large as a tensor."""
+    program, *_ = normalized([16, 48, height, 16], stored=False)
+    (kernel,) = program.kernels
+    assert ("kept0[" in emit_kernel(kernel)) is keeps
+
+
+def test_what_long_rows_have_is_computed_first() -> None:
+    """A kernel of points alone runs along memory and can be shared by any number of threads."""
+    program, found, wanted = normalized([2, 16, 9, 9], apart=True)
+    assert [kernel.vector for kernel in program.kernels] == [Vector.OUTER, Vector.INNER, Vector.INNER]
+    for mine, other in zip(found, wanted, strict=True):
+        torch.testing.assert_close(mine, other, rtol=1e-5, atol=1e-5)
+        assert mine.stride() == other.stride()

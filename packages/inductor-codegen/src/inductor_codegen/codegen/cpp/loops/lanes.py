@@ -29,6 +29,12 @@ LANES = 256
 """Neighbouring rows that are reduced side by side where threads share them, or values of them are kept."""
 WIDE_LANES = 1024
 """The same where one thread does all: memory is read in longer stretches."""
+VECTOR = 16
+"""Lanes that fill a vector of the widest kind, and a line of memory."""
+PIECES = 16
+"""Pieces that threads share where there are not as many rows as make up more."""
+KEPT = 1 << 18
+"""Values that a block of rows may keep: they stay in a processor's own cache."""
 PART = 64
 """Terms of a sum that are added up before their total joins the others, where each turn takes several."""
 SHORT_PART = 32
@@ -46,7 +52,7 @@ class LaneWriter(Writer):
         else:
             for loop in around:
                 self._loop(loop)
-            self._open_blocks("0", self.names.size(lane_loop.extent))
+            self._open_blocks(lane_loop.extent)
         known: dict[Scalar, str] = {}
         self._kept_arrays()
         for step in self.kernel.passes:
@@ -60,13 +66,19 @@ class LaneWriter(Writer):
             self.close(len(self.kernel.outer))
         return self.lines
 
-    def _open_blocks(self, begin: str, end: str) -> None:
-        self.open(f"for (int64_t block = {begin}; block < {end}; block += {self.lanes})")
+    def _open_blocks(self, extent: IntLike) -> None:
+        end = self.names.size(extent)
+        if isinstance(extent, int) and extent <= self.lanes:
+            self.open("")
+            self.add(f"const int64_t block = 0, width = {end};")
+            return
+        self.open(f"for (int64_t block = 0; block < {end}; block += {self.lanes})")
         self.add(f"const int64_t width = {end} - block < {self.lanes} ? {end} - block : {self.lanes};")
 
     def _open_shared(self, around: Sequence[LoopVar], lane_loop: LoopVar) -> None:
         """The loop over this share's pieces, LANES lanes each; neighbouring ones are taken together."""
-        in_row = (lane_loop.extent + (LANES - 1)) // LANES
+        piece = self.piece
+        in_row = (lane_loop.extent + (piece - 1)) // piece
         self._share(extent_product(tuple(around)) * in_row)
         self.open("for (int64_t piece = first; piece < last;)")
         blocks = self.names.size(in_row)
@@ -79,18 +91,34 @@ class LaneWriter(Writer):
             below = below * loop.extent
         start = f"piece % ({blocks})" if around else "piece"
         extent = self.names.size(lane_loop.extent)
+        rest = lane_loop.extent % piece
+        whole = isinstance(rest, int) and rest == 0
+        width = f"blocks * {piece}" if whole else f"size_min(blocks * {piece}, {extent} - block)"
         self.add(
             f"const int64_t start = {start}, left = size_min({blocks} - start, last - piece);",
-            f"const int64_t blocks = size_min(left, {-(-self.lanes // LANES)});",
-            f"const int64_t block = start * {LANES}, width = size_min(blocks * {LANES}, {extent} - block);",
+            f"const int64_t blocks = size_min(left, {self.lanes // piece});",
+            f"const int64_t block = start * {piece}, width = {width};",
         )
 
     @property
     def lanes(self) -> int:
         """The most lanes of a block."""
         extent = self.kernel.outer[-1].extent
-        most = LANES if self._kept_types() else WIDE_LANES
-        return most if not isinstance(extent, int) else max(LANES, min(most, extent))
+        if self._kept_types():
+            points = extent_product(self.kernel.inner)
+            near = KEPT // points // VECTOR * VECTOR if isinstance(points, int) else LANES
+            return max(VECTOR, min(LANES, near))
+        return WIDE_LANES if not isinstance(extent, int) else max(LANES, min(WIDE_LANES, extent))
+
+    @property
+    def piece(self) -> int:
+        """The lanes of a piece: where there are few rows, so few that all threads get some."""
+        *around, lane_loop = self.kernel.outer
+        extent, others = lane_loop.extent, extent_product(tuple(around))
+        if not isinstance(extent, int) or not isinstance(others, int):
+            return min(LANES, self.lanes)
+        wanted = -(-PIECES // others)
+        return min(LANES, self.lanes, max(VECTOR, -(-extent // (wanted * VECTOR)) * VECTOR))
 
     def _has_parts(self) -> bool:
         return _part_of(self.kernel.inner, PART) > 0
@@ -99,11 +127,11 @@ class LaneWriter(Writer):
         """Memory for what is kept of a block of rows: each lane's value at each point of the inner loops."""
         points = self.names.size(extent_product(self.kernel.inner))
         for slot, kind in self._kept_types().items():
-            size = f"sizeof({kind}) * {LANES} * (uint64_t)({points})"
+            size = f"sizeof({kind}) * (uint64_t)(width * ({points}))"
             self.add(f"{kind}* const kept{slot} = ({kind}*)__builtin_malloc({size});")
 
     def _kept(self, slot: int) -> str:
-        return f"kept{slot}[({self._inner_position()}) * {LANES} + lane]"
+        return f"kept{slot}[({self._inner_position()}) * width + lane]"
 
     def _lanes(self, body: Callable[[], None], clauses: Sequence[str] = ()) -> None:
         self.add(" ".join(["#pragma omp simd", *clauses]))
@@ -151,30 +179,51 @@ class LaneWriter(Writer):
         part = _part_of(inner, PART if streams else SHORT_PART)
         parts = [a for a in accumulators if a.splits] if part else []
         names = {a.item.accumulator: a.partial for a in parts}
-        bounds = ("0", self.names.size(inner[0].extent)) if inner else ("", "")
         for accumulator in parts:
             self.add(f"{accumulator.type} {accumulator.partial}[{self.lanes}];")
             self.add(*accumulator.cleared(accumulator.partial, "width"))
-        if parts:
+        joins = [f"join_part({a.name}, {a.partial}, width);" for a in parts]
+        around, bounds = list(inner[:-1]), ("", "")
+        if inner:
+            bounds = ("0", self.names.size(inner[-1].extent))
+        in_turns = bool(parts) and streams and not around
+        if in_turns:
             end = bounds[1]
             self.open(f"for (int64_t part = 0; part < {end}; part += {part})")
             self.add(f"const int64_t part_end = {end} - part < {part} ? {end} : part + {part};")
             bounds = ("part", "part_end")
-        for loop in inner[:-1]:
-            self._loop(loop, *(bounds if loop == inner[0] else ()))
-        last = bounds if len(inner) == 1 else ("0", self.names.size(inner[-1].extent)) if inner else bounds
+        for loop in around:
+            self._loop(loop)
         if streams:
-            last = self._streams(step, accumulators, known, names, last)
-        if not inner or last[0] != last[1]:
+            bounds = self._streams(step, accumulators, known, names, bounds)
+        if not inner or bounds[0] != bounds[1]:
             if inner:
-                self._loop(inner[-1], *last)
+                self._loop(inner[-1], *bounds)
             at_point = known | self._same_for_all_lanes(step.points, known)
             self._lanes(lambda: self._lane_statements(step.points, at_point, names), self._bad())
+            if joins and not around and not in_turns:
+                self._join_after(part, joins)
             self.close(1 if inner else 0)
-        self.close(max(0, len(inner) - 1))
-        if parts:
-            self.add(*(f"join_part({a.name}, {a.partial}, width);" for a in parts))
+        if joins and around:
+            self.close(len(around) - 1)
+            self._join_after(part, joins)
             self.close()
+        else:
+            self.close(len(around))
+        if in_turns:
+            self.add(*joins)
+            self.close()
+
+    def _join_after(self, part: int, joins: Sequence[str]) -> None:
+        """What follows the turns of the first inner loop: the last of a part joins its sums to the others."""
+        loop = self.kernel.inner[0]
+        if part == 1:
+            self.add(*joins)
+            return
+        last = f"{loop.name} == {self.names.size(loop.extent - 1)}"
+        self.open(f"if ({loop.name} % {part} == {part - 1} || {last})")
+        self.add(*joins)
+        self.close()
 
     def _same_for_all_lanes(
         self, statements: Sequence[Statement], known: dict[Scalar, str]

@@ -32,7 +32,8 @@ def may_stream(accumulators: Sequence[Accumulator], nodes: Collection[Scalar], *
     """Whether a loop that reduces should take several points at a turn; ``nodes`` are computed at each."""
     if not accumulators or not all(accumulator.rounds for accumulator in accumulators):
         return False
-    if along_row and sum(isinstance(node, Load) for node in nodes) > MOST_READS:
+    reads = sum(isinstance(node, Load) for node in nodes)
+    if reads > MOST_READS and (along_row or len(accumulators) > 1):
         return False
     operations = 0
     for node in nodes:

@@ -1,8 +1,9 @@
-"""Images of a graph of convolutions lie channels-last on a GPU; what the graph gives out has eager's strides."""
+"""Images of a graph of convolutions lie channels-last; what the graph gives out has eager's strides."""
 
 from __future__ import annotations
 
 import operator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -13,8 +14,8 @@ from fx_interface.dialects import prims as p
 from fx_interface.signature import OutputDecl, OutputKind
 from fx_interface.tensor_spec import TensorSpec
 from inductor_codegen.ir.program import Buffer, BufferRef, CallExtern, Program
-from inductor_codegen.lower.channels_last import channels_last, choose_layouts
 from inductor_codegen.lower.chosen_layouts import Layouts
+from inductor_codegen.lower.images.channels_last import channels_last, choose_layouts
 from inductor_codegen.pipeline import plan
 from inductor_codegen.testing import ExampleGraph, GpuGraph, Stepper, on_device
 
@@ -96,6 +97,33 @@ def test_gradients() -> None:
     assert all(map(is_last, results_of(program, aten.convolution_backward.default)))
 
 
+@pytest.fixture
+def one_thread() -> Iterator[None]:
+    """With more, torch gives a weight's gradient other strides along dimensions of one element."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.mark.usefixtures("one_thread")
+def test_gradients_of_a_weight_of_one_pixel() -> None:
+    """It lies as the weight does, whatever its strides along dimensions of one element."""
+    graph = ExampleGraph()
+    x, slope = graph.input(torch.randn(2, 16, 8, 8)), graph.input(torch.randn(2, 32, 8, 8), "g")
+    weight = graph.input(torch.randn(32, 16, 1, 1), "w")
+    how = ([1, 1], [0, 0], *PLAIN[2:], [True, True, False])
+    made = graph.call(aten.convolution_backward.default, slope, x, weight, None, *how)
+    results = [graph.call(operator.getitem, made, position) for position in (0, 1)]
+    program = plan(graph.build(*results))
+    image, gradient = results_of(program, aten.convolution_backward.default)
+    assert is_last(image)
+    assert gradient.strides == graph.values[results[1]].stride()
+    for node, result in zip(results, Stepper(program)(*graph.examples), strict=True):
+        torch.testing.assert_close(result, graph.values[node], rtol=1e-4, atol=1e-4)
+        assert result.stride() == graph.values[node].stride()
+
+
 def test_other_operators_are_given_what_the_specs_say() -> None:
     graph = Images()
     y = graph.convolution(graph.input(torch.randn(2, 16, 8, 8)), 16)
@@ -121,33 +149,39 @@ def test_joined_images() -> None:
     assert all(map(is_last, results_of(program, aten.cat.default)))
 
 
-@pytest.mark.parametrize(
-    ("groups", "channels", "size", "dtype", "expected"),
-    [
-        (1, 32, 3, torch.bfloat16, True),
-        (1, 32, 3, torch.float32, True),
-        (32, 32, 7, torch.bfloat16, True),
-        (32, 32, 7, torch.float32, False),
-        (32, 32, 3, torch.float32, True),
-        (1, 4, 3, torch.bfloat16, False),
-        (1, 32, 3, torch.float64, False),
-    ],
-)
-def test_where_it_is_faster(
-    groups: int, channels: int, size: int, dtype: torch.dtype, expected: bool
-) -> None:
-    graph = Images()
-    x = graph.input(torch.randn(1, channels, 8, 8, dtype=dtype))
-    assert (
-        bool(choose_layouts(graph.build(graph.convolution(x, channels, size=size, groups=groups))))
-        is expected
-    )
-
-
-def test_not_on_a_cpu() -> None:
+def test_on_a_cpu() -> None:
     graph = ExampleGraph()
-    x, w = graph.input(torch.randn(1, 16, 8, 8)), graph.input(torch.randn(16, 16, 3, 3), "w")
-    assert not choose_layouts(graph.build(graph.call(aten.convolution.default, x, w, None, *PLAIN)))
+    x = graph.input(torch.randn(2, 3, 16, 16))
+    y = graph.call(aten.convolution.default, x, graph.input(torch.randn(16, 3, 3, 3), "w"), None, *PLAIN)
+    half = graph.call(p.div, graph.call(p.tanh, y), 2.0)
+    weight = graph.input(torch.randn(16, 16, 1, 1), "v")
+    z = graph.call(aten.convolution.default, half, weight, None, [1, 1], [0, 0], *PLAIN[2:])
+    module = graph.build(z, half)
+    program = plan(module)
+    last = [is_last(buffer) for buffer in arguments_of(program, aten.convolution.default)]
+    assert last == [True, True, True, False]  # a weight of one pixel lies the same either way
+    assert arguments_of(program, aten.convolution.default)[3].name == "v"
+    assert all(map(is_last, results_of(program, aten.convolution.default)))
+    for node, result in zip((z, half), Stepper(program)(*graph.examples), strict=True):
+        torch.testing.assert_close(result, graph.values[node], rtol=1e-4, atol=1e-4)
+        assert result.stride() == graph.values[node].stride()
+    assert not choose_layouts(module, exact=True)
+    assert not choose_layouts(module, saved=True)
+    assert not choose_layouts(module, {})
+
+
+def test_a_large_weight_is_not_copied() -> None:
+    graph = ExampleGraph()
+    x = graph.input(torch.randn(1, 16, 32, 32))
+    one = graph.call(aten.convolution.default, x, graph.input(torch.randn(256, 16, 1, 1), "w"), None, *PLAIN)
+    large = graph.input(torch.randn(256, 256, 3, 3), "v")
+    small = graph.call(aten.convolution.default, one, large, None, [16, 16], *PLAIN[1:])
+    program = plan(graph.build(small))
+    assert list(map(is_last, results_of(program, aten.convolution.default))) == [True, False]
+    assert arguments_of(program, aten.convolution.default)[3].name == "v"
+    (result,) = Stepper(program)(*graph.examples)
+    torch.testing.assert_close(result, graph.values[small], rtol=1e-3, atol=1e-3)
+    assert result.stride() == graph.values[small].stride()
 
 
 def test_what_one_graph_saves_another_takes() -> None:

@@ -1,0 +1,1 @@
+"""Where images lie in memory."""
