@@ -23,6 +23,7 @@ from typing import Any
 from driver import main, module_of
 
 from dynamo_capture.hook.frame_hook import FrameCallback
+from fx_interface.backend import STACK_PACKAGES
 
 PROGRAM = "<adversary "
 """How the names of files begin that hold programs."""
@@ -141,6 +142,11 @@ def _block(random: Random, lines: list[str], indent: str, count: int, depth: int
             lines.append(indent + random.choice(EFFECTS).format(n=number))
 
 
+def _is_own(asking: Any) -> bool:
+    """Whether the hook is asked about a function of the stack itself, which compiled code calls while it runs."""
+    return str(asking.f_locals["frame"].globals.get("__name__")).partition(".")[0] in STACK_PACKAGES
+
+
 class _Interrupt:
     """A profile function that raises where the call of this number begins; 0: never. ``place``: where that was;
     ``compiles``: whether something was being compiled."""
@@ -156,7 +162,7 @@ class _Interrupt:
             sys.setprofile(None)
             names = []
             while frame is not None:
-                self.compiles = self.compiles or frame.f_code is _COMPILES
+                self.compiles = self.compiles or (frame.f_code is _COMPILES and not _is_own(frame))
                 names.append(f"{frame.f_code.co_qualname}:{frame.f_lineno}")
                 frame = frame.f_back
             self.place = " < ".join(names[:6])

@@ -159,3 +159,41 @@ def test_both_positional_and_keyword(same):
         return x
 
     same(f, (X, 1), (X, 5), eager=0)
+
+
+ASKED = []
+
+
+class Asking(type):
+    def __getattr__(cls, name):
+        ASKED.append(name)
+        raise AttributeError(name)
+
+
+class Asked(metaclass=Asking):
+    n = 1
+
+
+def test_a_class_is_asked_what_it_matches_if_the_pattern_has_positions(same):
+    def named(x, subject):
+        ASKED.clear()
+        match subject:
+            case Asked(n=2):
+                x = x * 2
+            case Asked():
+                x = x * 3
+        return x + 1, list(ASKED)
+
+    def positional(x, subject):
+        ASKED.clear()
+        try:
+            match subject:
+                case Asked(2):
+                    x = x * 2
+        except TypeError as error:
+            return x + 1, str(error), list(ASKED)
+
+    for program in (named, positional):
+        same(program, (X, Asked()), (X, Asked()), (X, 3))
+    assert positional(X, Asked())[2] == ["__match_args__"]
+    assert named(X, Asked())[1] == []

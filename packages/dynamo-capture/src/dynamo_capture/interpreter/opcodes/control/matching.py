@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 
-from dynamo_capture.foundation.class_members import flags_of
-from dynamo_capture.foundation.errors import UserRaise
+from dynamo_capture.foundation.break_kinds import OBJECT_OPERATION
+from dynamo_capture.foundation.class_members import flags_of, is_looked_up_by_program
+from dynamo_capture.foundation.errors import GraphBreak, UserRaise
 from dynamo_capture.frames.frame import Frame
 from dynamo_capture.frames.opcode_table import opcode
 from dynamo_capture.frames.steps import Step
@@ -76,7 +77,12 @@ def match_class(frame: Frame, step: Step) -> None:
 
 
 def _positional(tx: Context, cls: type, count: int) -> list[str] | None:
-    """The attributes that positional sub-patterns look at; None: the object itself."""
+    """The attributes that positional sub-patterns look at; None: the object itself. Without such patterns nothing is
+    asked."""
+    if not count:
+        return []
+    if is_looked_up_by_program(type(cls)):
+        raise GraphBreak(OBJECT_OPERATION, "a pattern asks a class, which has code for that, what it matches")
     declared = getattr(cls, "__match_args__", None)
     matches_itself = declared is None and bool(flags_of(cls) & _MATCHES_ITSELF)
     if declared is not None and not isinstance(declared, tuple):
@@ -88,6 +94,6 @@ def _positional(tx: Context, cls: type, count: int) -> list[str] | None:
         plural = "" if allowed == 1 else "s"
         text = f"{cls.__name__}() accepts {allowed} positional sub-pattern{plural} ({count} given)"
         raise tx.raises(TypeError, text)
-    if matches_itself and count:
+    if matches_itself:
         return None
     return list((declared or ())[:count])
