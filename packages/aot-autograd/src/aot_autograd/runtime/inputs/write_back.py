@@ -112,20 +112,20 @@ class FreshVersions:
     """Results of a compiled graph that its kernels have counted writes to (``addmm`` with ``out=``), where eager's are
     new. Which these are the first call tells."""
 
-    __slots__ = ("_count", "_places")
+    __slots__ = ("_count", "_pick", "_zeros")
 
     def __init__(self, count: int) -> None:
         """``count``: the first results, of which none is a written input."""
         self._count = count
-        self._places: list[int] | None = None
+        self._zeros: tuple[int, ...] | None = None
 
     def __call__(self, results: Sequence[Any], inputs: Iterable[Any]) -> None:
         """Set the versions of a call's results to 0."""
-        places = self._places
-        if places is None:
-            places = self._places = self._counted(results, inputs)
-        if places:
-            _set_versions(tuple([results[place] for place in places]), (0,) * len(places))
+        if self._zeros is None:
+            places = self._counted(results, inputs)
+            self._pick, self._zeros = items(places), (0,) * len(places)
+        if self._zeros:
+            _set_versions(self._pick(results), self._zeros)
 
     def _counted(self, results: Sequence[Any], inputs: Iterable[Any]) -> list[int]:
         given = {x.untyped_storage()._cdata for x in inputs if isinstance(x, torch.Tensor)}
