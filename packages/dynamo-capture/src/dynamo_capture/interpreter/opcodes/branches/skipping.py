@@ -52,9 +52,7 @@ def not_skipped(frame: Frame, step: Step, following: int, jumps_if: bool) -> int
     """Where the branch begins that the jump ``step`` skips, or that is skipped behind it, where there are no rows; None
     where it is not so. ``following`` is where the jump leads where the value on the stack is not ``jumps_if``."""
     condition = frame.stack[-1]
-    if not isinstance(condition, (DataCondition, SymValue)) or frame.is_generator:
-        return None
-    found = rows_that_decide(frame.tx, condition)
+    found = None if frame.is_generator else rows_that_decide(frame.tx, condition)
     if found is None:
         return None
     rows, empty = found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from dynamo_capture.foundation.errors import UserRaise
 from dynamo_capture.frames.frame import Frame, Return, Yield
@@ -16,7 +16,11 @@ from dynamo_capture.interpreter.opcodes.branches.skipping import not_skipped
 from dynamo_capture.interpreter.opcodes.branches.writing import branched
 from dynamo_capture.interpreter.opcodes.dropping import check_returned
 from dynamo_capture.interpreter.opcodes.operating import tested
-from dynamo_capture.values import NONE, IteratorStop, IteratorValue
+from dynamo_capture.values import NONE, IteratorStop, IteratorValue, SymValue
+from dynamo_capture.values.numbers.condition import DataCondition
+
+_OF_ROWS: Final = (DataCondition, SymValue)
+"""What may say whether there are rows."""
 
 
 @opcode("JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT")
@@ -41,7 +45,7 @@ def _jump_if(frame: Frame, step: Step, truth: bool) -> None:
     place = merged(frame, step, frame.next, truth)
     if place is None:
         place = joined_jumps(frame, step, frame.next, truth)
-    if place is None:
+    if place is None and type(frame.stack[-1]) in _OF_ROWS:
         place = not_skipped(frame, step, frame.next, truth)
     if place is not None:
         frame.next = place

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import sys
+from typing import Final
 
 from dynamo_capture.frames.frame import Frame
 from dynamo_capture.frames.left_functions import check_loop_not_left, leave_loop_of_data
 from dynamo_capture.frames.opcode_table import opcode
 from dynamo_capture.frames.steps import Step
 from dynamo_capture.interpreter.opcodes.branches.going_over import over_all_places
-from dynamo_capture.values import NULL, IteratorStop, IteratorValue, ObjectIterator
+from dynamo_capture.values import NULL, IteratorStop, IteratorValue, ObjectIterator, TensorValue
+from dynamo_capture.values.containers.late_sequences import NumberList
 from dynamo_capture.values.containers.ranges import SymRange
+
+_OF_PLACES: Final = (TensorValue, NumberList)
+"""What may hold the places where a mask is true."""
 
 
 @opcode("GET_ITER")
@@ -20,7 +25,7 @@ def get_iter(frame: Frame, step: Step) -> None:
     if isinstance(owner, SymRange):
         leave_loop_of_data(frame.tx)
     frame.operands = (owner,)
-    places = over_all_places(frame, step, owner)
+    places = over_all_places(frame, step, owner) if type(owner) in _OF_PLACES else None
     frame.stack.append(owner.iterate(frame.tx) if places is None else places)
 
 
