@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch.fx import Node
 
+from fx_interface.graph import spec_of_node
 from inductor_codegen.lower.images.convolutions import gain, stays_row_major
 from inductor_codegen.testing import ExampleGraph, GpuGraph
 
@@ -75,3 +76,14 @@ def test_images_of_one_dimension() -> None:
     x, weight = graph.input(torch.randn(2, 16, 8)), graph.input(torch.randn(16, 16, 3), "w")
     node = graph.call(aten.convolution.default, x, weight, None, [1], [1], [1], False, [0], 1)
     assert gain(node) == 0
+
+
+def test_a_size_that_varies_counts_as_many() -> None:
+    """One image alone would be smaller than the weight."""
+    graph = ExampleGraph()
+    graph.symbol()
+    x, weight = graph.input(torch.randn(11, 64, 20, 20)), graph.input(torch.randn(64, 64, 3, 3), "w")
+    node = graph.call(aten.convolution.default, x, weight, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1)
+    assert not isinstance(spec_of_node(x).sizes[0], int)  # type: ignore[union-attr]
+    assert not stays_row_major(node)
+    assert (gain(node) > 0) is ONEDNN

@@ -36,12 +36,14 @@ slow (of depth, and backward), so that these stay as they are, as do float64's.
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch._ops import OpOverload
 from torch.fx import Node
 
 from fx_interface.graph import spec_of_node
-from fx_interface.symbols import IntLike, product
+from fx_interface.symbols import IntLike
 from fx_interface.tensor_spec import TensorSpec
 
 aten = torch.ops.aten
@@ -69,7 +71,7 @@ def gain(node: Node) -> float:
         return 0.0
     if image.device.type == "cpu":
         return _gain_on_a_cpu(node, image, weight)
-    work = _nominal(product(image.sizes)) * _nominal(product(weight.sizes)) / _nominal(image.sizes[1])
+    work = _count(image) * _count(weight) / _nominal(image.sizes[1])
     return work if _is_faster_on_a_gpu(image, weight) else -work
 
 
@@ -78,7 +80,7 @@ def stays_row_major(node: Node) -> bool:
     image, weight = _operands(node)
     if image.device.type != "cpu" or not _is_moved(weight):
         return False
-    return _nominal(product(weight.sizes)) > _elements(node, image)
+    return _count(weight) > _elements(node, image)
 
 
 def is_on_a_cpu(node: Node) -> bool:
@@ -101,7 +103,7 @@ def _gain_on_a_cpu(node: Node, image: TensorSpec, weight: TensorSpec) -> float:
     saved = _SAVED * elements
     if depthwise:
         return saved + _SAVED_BY_DEPTH * elements / 2
-    return saved - (_SPENT * _nominal(product(weight.sizes)) if _is_moved(weight) else 0.0)
+    return saved - (_SPENT * _count(weight) if _is_moved(weight) else 0.0)
 
 
 def _has_blocks(dtype: torch.dtype) -> bool:
@@ -142,7 +144,11 @@ def _elements(node: Node, image: TensorSpec) -> int:
     """Elements of the image and of what comes out, or the gradient that comes in."""
     other = spec_of_node(node if node.target is aten.convolution.default else node.args[0])  # type: ignore[arg-type]
     assert isinstance(other, TensorSpec)
-    return _nominal(product(image.sizes)) + _nominal(product(other.sizes))
+    return _count(image) + _count(other)
+
+
+def _count(spec: TensorSpec) -> int:
+    return math.prod(map(_nominal, spec.sizes))
 
 
 def _nominal(size: IntLike) -> int:
