@@ -76,11 +76,14 @@ def new_parameter(tensor: torch.Tensor, requires_grad: bool) -> torch.nn.Paramet
     return torch.nn.Parameter(tensor, requires_grad)
 
 
-def new_leaf(spec: Any) -> torch.nn.Parameter:
-    """A parameter of the form of a static ``TensorSpec``, whose data are going to be set."""
+def new_leaf(spec: Any, writes: int) -> torch.nn.Parameter:
+    """A parameter of the form of a static ``TensorSpec``, whose data are going to be set; it has counted ``writes``."""
     with torch._C.DisableTorchFunction():
         made = torch.empty_strided(spec.sizes, spec.strides, dtype=spec.dtype, device=spec.device)
-        return torch.nn.Parameter(made)
+        leaf = torch.nn.Parameter(made)
+        if writes:
+            torch._C._autograd._unsafe_set_version_counter((leaf,), (writes,))
+        return leaf
 
 
 def set_data(tensor: torch.Tensor, data: torch.Tensor) -> None:

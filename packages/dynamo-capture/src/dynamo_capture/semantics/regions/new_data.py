@@ -24,7 +24,7 @@ from dynamo_capture.graph.region_body import Body
 from dynamo_capture.runtime import made_tensors
 from dynamo_capture.semantics.regions.autograd_function import gradient_parameter, open_differentiable
 from dynamo_capture.semantics.regions.tracing import trace_body
-from dynamo_capture.semantics.tensors.replaced_data import Replaced, count_writes
+from dynamo_capture.semantics.tensors.replaced_data import Replaced
 from dynamo_capture.values import Const, TensorMeta, TensorValue, Value, one_tensor, tensors_of
 from dynamo_capture.values.base import Context
 from dynamo_capture.values.structures import items_of, mapped_leaves
@@ -123,7 +123,7 @@ def _made_before(tx: Context, replaced: Replaced) -> TensorValue:
     if is_given or not spec.is_static or not tx.policy.copies_leaves:
         raise GraphBreak(AUTOGRAD_STATE, UNFOLLOWED)  # its writes are counted with those of another tensor
     variable = f".leaf{len(tx.tensors.leaves)}"
-    make = functools.partial(made_tensors.new_leaf, spec)
+    make = functools.partial(made_tensors.new_leaf, spec, replaced.writes)
     source = LocalSource(variable)
     node = tx.output.placeholder("leaf", InputKind.USER, with_grad(spec, True), source, make())
     tx.tensors.leaves.append((variable, make))
@@ -132,5 +132,4 @@ def _made_before(tx: Context, replaced: Replaced) -> TensorValue:
     replaced.data.show(owner.memory)
     owner.source, owner.is_replaced = source, True
     tx.effects.deferred(made_tensors.set_data, [owner, replaced.data], {})
-    count_writes(tx, [owner] * replaced.writes)
     return replaced.leaf
