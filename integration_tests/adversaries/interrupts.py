@@ -256,6 +256,8 @@ def judge(source: str, name: str, backend: str) -> list[str]:
         before = _surroundings()
         result = _run(program, fast.CALLS[place](), interrupt)
         outcome = _outcome(fast, result)
+        del result  # its traceback holds generators, which would note their end in the next run
+        gc.collect()
         after = _surroundings()
         text = f"{warm} calls before, call {interrupt.number} of {counting.calls}, {interrupt.place}"
         if interrupt.place:
