@@ -141,9 +141,9 @@ def test_what_the_cpu_computes_with_is_copied() -> None:
     assert program.kernels_on(CPU)
 
 
-def moved(graph: GpuGraph, number: Node) -> Node:
+def moved(graph: GpuGraph, number: Node, **options: Any) -> Node:
     """By a call that a GPU would answer from the GPU."""
-    return graph.call(aten._to_copy.default, number, device=CPU)
+    return graph.call(aten._to_copy.default, number, device=CPU, **options)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.int64], ids=str)
@@ -159,6 +159,14 @@ def test_numbers_that_the_program_moves(dtype: torch.dtype) -> None:
     assert not program.kernels_on(CPU)
     results = Stepper(on_device(program, CPU))(*graph.examples)
     assert results[1].data_ptr() != results[2].data_ptr()
+
+
+def test_numbers_that_are_moved_and_converted() -> None:
+    """As by ``.to(x)``."""
+    graph = GpuGraph()
+    width = graph.here(graph.call, p.full, [], 2.75, dtype=torch.float32, device=CPU)
+    there = moved(graph, width, dtype=torch.int64, layout=torch.strided, non_blocking=True)
+    assert not operators(equals_itself(graph, graph.call(p.neg, there)))
 
 
 def test_moves_of_tensors_with_dimensions() -> None:

@@ -8,6 +8,8 @@ import pytest
 import torch
 
 import dynamo_capture
+from dynamo_capture.semantics import registry
+from dynamo_capture.semantics.calls import known_calls
 from dynamo_capture.semantics.modes import devices
 
 ASKED = [
@@ -64,6 +66,20 @@ def test_devices_of_another_kind_are_refused(current):
 
     captured = dynamo_capture.optimize("eager", fullgraph=True)(program)
     assert captured(torch.ones(2))[1] == "Expected a cuda device, but got: cpu"
+
+
+def test_facts_of_objects_in_cpp(monkeypatch):
+    """A class that torch has without CUDA, too."""
+    monkeypatch.setattr(registry, "HANDLERS", {**registry.HANDLERS})
+    monkeypatch.setattr(known_calls, "HANDLERS", registry.HANDLERS)
+    schema = torch._C.parse_schema("f(Tensor x, int n) -> Tensor")
+    devices.declare_facts(type(schema))
+    captured = dynamo_capture.optimize("eager", fullgraph=True)(
+        lambda x: (x + len(schema.arguments), schema.name)
+    )
+    made, name = captured(torch.ones(2))
+    assert made.tolist() == [3, 3]
+    assert name == "f"
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="CUDA would begin")

@@ -72,10 +72,13 @@ class Twins:
         is read. None for other moves."""
         source = self._values.result.values[operand.source]
         goes = source.device.type == "cpu" and spec.device.type != "cpu"
-        if source.sizes or spec.sizes or not goes or source.dtype not in STRIDED_DTYPES:
+        if source.sizes or spec.sizes or not goes or not {source.dtype, spec.dtype} <= STRIDED_DTYPES:
             return None
         twin = self.brought(operand, spec.device, where)
-        formula = formula_of(prims.clone, spec, (twin,), {})
+        if spec.dtype is twin.dtype:
+            formula = formula_of(prims.clone, spec, (twin,), {})
+        else:
+            formula = formula_of(prims.convert_dtype, spec, (twin, spec.dtype), {})
         return operand_of(self._values.add_value(name, spec, formula, where))
 
     def _there(self, operand: Operand, device: torch.device) -> Operand:

@@ -216,7 +216,7 @@ class Lowering(Values):
             raise unsupported("IND103", f"{op} mutates its arguments", where)
         spec = spec_of_node(node)
         single = isinstance(spec, TensorSpec)
-        if op is _COPY and set(node.kwargs) == {"device"} and isinstance(spec, TensorSpec):
+        if op is _COPY and isinstance(spec, TensorSpec) and not node.kwargs.get("pin_memory"):
             moved = self._twins.moved(self._argument(node.args[0], known), spec, node.name, where)
             if moved is not None:
                 return moved

@@ -11,9 +11,10 @@ from typing import Any
 
 import torch
 
+from dynamo_capture.foundation.known_objects import in_c
 from dynamo_capture.semantics.modes.settings import read
 from dynamo_capture.semantics.registry import handles
-from dynamo_capture.values import NONE, Const, Value
+from dynamo_capture.values import NONE, Const, ObjectValue, Value
 from dynamo_capture.values.base import Context
 
 _OF_A_DEVICE = ("get_device_capability", "get_device_name", "get_device_properties")
@@ -61,6 +62,28 @@ for _name in _OF_A_DEVICE:
     handles(getattr(torch.cuda, _name))(_about_a_device(getattr(torch.cuda, _name)))
 for _name in _OF_ALL:
     handles(getattr(torch.cuda, _name))(_about_all(getattr(torch.cuda, _name)))
+
+
+def _fact(getter: Any) -> Any:
+    def handle(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+        facts = tx.force(args[0])
+        if not isinstance(facts, ObjectValue) or facts.real is None or facts.source is None:
+            return None
+        tx.guards.is_object(facts.source, facts.real)
+        return tx.known(tx.fold(lambda: getter(facts.real)))
+
+    return handle
+
+
+def declare_facts(cls: type) -> None:
+    """The attributes of the objects of a class in C++ never change."""
+    for member in vars(cls).values():
+        if isinstance(member, property):
+            handles(in_c(member.fget))(_fact(member.fget))
+
+
+if hasattr(torch._C, "_CudaDeviceProperties"):
+    declare_facts(torch._C._CudaDeviceProperties)
 
 
 @handles(torch.cuda.current_device)
