@@ -5,6 +5,8 @@ from __future__ import annotations
 from torch.fx import GraphModule
 
 from fx_interface.events import is_heard
+from fx_interface.signature import SHAPE_ENV_KEY
+from fx_interface.symbols import ShapeEnv
 from inductor_codegen.cache import ArtifactStore, temporary_store
 from inductor_codegen.codegen.wrapper import write_entry
 from inductor_codegen.errors import unsupported
@@ -33,11 +35,11 @@ def compile_graph(
     cannot be compiled, MissingCompilerError (IND111), CompilationError (IND112).
     """
     options = options or CodegenOptions()
-    program = plan(graph_module, layouts, debug=options.debug)
+    program, env = plan(graph_module, layouts, debug=options.debug), graph_module.meta.get(SHAPE_ENV_KEY)
     if store is not None or options.cache:
-        return _build(program, store or ArtifactStore(options.cache_dir), options)
+        return _build(program, store or ArtifactStore(options.cache_dir), options, env)
     with temporary_store() as passing:
-        return _build(program, passing, options)
+        return _build(program, passing, options, env)
 
 
 def begin_graph(
@@ -52,12 +54,14 @@ def begin_graph(
     processor, all is over."""
     program = plan(graph_module, layouts, debug=options.debug)
     if is_heard() or options.debug or processors() == 1 or device_of(program).type != "cpu":
-        return Done(_build(program, store, options))
+        return Done(_build(program, store, options, graph_module.meta.get(SHAPE_ENV_KEY)))
     entry, kernels = write_entry(program), kernel_sources(program)
     return Beside(lambda: build_graph(entry, kernels, store, options.compiler))
 
 
-def _build(program: Program, store: ArtifactStore, options: CodegenOptions) -> CompiledGraph:
+def _build(
+    program: Program, store: ArtifactStore, options: CodegenOptions, env: ShapeEnv | None
+) -> CompiledGraph:
     device = device_of(program)
     if device.type == "cpu":
         entry, kernels = write_entry(program), kernel_sources(program)
@@ -65,7 +69,7 @@ def _build(program: Program, store: ArtifactStore, options: CodegenOptions) -> C
     try:
         from inductor_codegen.native.gpu import build_triton_graph
 
-        return build_triton_graph(program, device, store, options.compiler, debug=options.debug)
+        return build_triton_graph(program, device, store, options.compiler, env=env, debug=options.debug)
     except ImportError as error:
         action = "pip install inductor-codegen[triton]; the graph runs eagerly instead"
         raise unsupported(

@@ -3,6 +3,7 @@ and its Triton kernels."""
 
 from __future__ import annotations
 
+import importlib
 import importlib.metadata
 from collections.abc import Mapping
 from dataclasses import replace
@@ -11,6 +12,7 @@ from typing import Any
 import torch
 
 from fx_interface.events import span
+from fx_interface.symbols import ShapeEnv
 from inductor_codegen.cache import Artifact, ArtifactStore, content_key
 from inductor_codegen.codegen.triton.launch.kernels import KernelLoader, KernelRecord
 from inductor_codegen.codegen.triton.launch.module import check_triton
@@ -21,6 +23,7 @@ from inductor_codegen.codegen.wrapper.kernel_calls import CPU
 from inductor_codegen.ir.program import Program
 from inductor_codegen.native.cpu import build_entry, graph_key, load_again, sources
 from inductor_codegen.native.library import LIBRARY
+from inductor_codegen.native.parallel_kernels import begin_kernels
 from inductor_codegen.native.recordable import why_not_recorded
 from inductor_codegen.native_errors import ArtifactLoadError
 from inductor_codegen.pipeline import kernel_sources
@@ -37,12 +40,14 @@ def build_triton_graph(
     store: ArtifactStore,
     compiler_command: str | None = None,
     *,
+    env: ShapeEnv | None = None,
     debug: bool = False,
 ) -> CompiledGraph:
-    """The callable for a program whose kernels run on a CUDA ``device``, out of the store if it is there. ``debug`` as
-    for ``build_graph``; the lines of kernels in Triton are those of ``kernels.py`` always.
+    """The callable for a program whose kernels run on a CUDA ``device``, out of the store if it is there.
 
-    ImportError without Triton; MissingCompilerError IND111 without a C++ compiler, which the entry needs.
+    ``env``: its sizes, for which kernels are compiled beside the entry, by several processes. ``debug`` as for
+    ``build_graph``; the lines of kernels in Triton are those of ``kernels.py`` always. ImportError without Triton;
+    MissingCompilerError IND111 without a C++ compiler, which the entry needs.
     """
     check_triton()
     compiler = find_compiler(compiler_command, memo=store.folder)
@@ -56,7 +61,11 @@ def build_triton_graph(
 
     def create(folder: Folder) -> tuple[Any, Mapping[str, bytes]]:
         event.note(hit=False)
-        library, record = build_entry(entry, on_cpu, key, compiler, folder, kept)
+        module = str(store.path(key).absolute() / _MODULE)
+        with begin_kernels(program, there.kernels, text, module, device, env or ShapeEnv()) as batch:
+            library, record = build_entry(entry, on_cpu, key, compiler, folder, kept)
+            importlib.import_module("triton")  # the loader needs it; the processes are at work
+            batch.wait()
         metadata = {
             "kind": "triton",
             "graph": record.to_data(),

@@ -62,14 +62,15 @@ def launch_classes(
 
     UnsupportedProgramError IND109 where they need too many forms of kernels, with the bound that makes them few enough.
     """
-    works = list(dict.fromkeys(_works(program, kernels)))
+    works = list(dict.fromkeys(works_of(program, kernels)))
     found = _reached(works, env, MOST_WORK)
     if found is None or not _are_few(found, records):
         raise _too_many(works, records, env)
     return sorted(found, key=lambda one: (one.number, one.rows, one.points, -one.traits))
 
 
-def _works(program: Program, kernels: Sequence[Kernel]) -> Iterator[Work]:
+def works_of(program: Program, kernels: Sequence[Kernel]) -> Iterator[Work]:
+    """What the program's steps launch of ``kernels``."""
     numbers = {kernel.name: number for number, kernel in enumerate(kernels)}
     for step in program.steps:
         if isinstance(step, RunKernel) and step.kernel in numbers:
@@ -152,10 +153,8 @@ class _Classes:
     def _widest(self, box: Box) -> Symbol | None:
         """The size to halve; None where the box is as small as boxes get."""
         alone = len(box) == 1 and self._boxes < _EXACT_BOXES
-        wide = [
-            atom for atom, (low, high) in box.items() if low < high and (alone or _bits(low) < _bits(high))
-        ]
-        return max(wide, key=lambda atom: _bits(box[atom][1]) - _bits(box[atom][0]), default=None)
+        wide = [atom for atom, (low, high) in box.items() if low < high and (alone or bits(low) < bits(high))]
+        return max(wide, key=lambda atom: bits(box[atom][1]) - bits(box[atom][0]), default=None)
 
     def _span(self, value: IntLike, box: Box) -> tuple[int, int]:
         """Between which bounds a number that is not negative lies."""
@@ -212,13 +211,13 @@ def _middle(low: int, high: int) -> int:
     return power if low <= power < high else (low + high) // 2
 
 
-def _bits(count: int) -> int:
-    """Those of the least power of two that is not below ``count``."""
+def bits(count: int) -> int:
+    """The bits of a number of rows or points: those of the least power of two that is not below ``count``."""
     return max(count - 1, 0).bit_length()
 
 
 def _bits_within(low: int, high: int) -> range:
-    return range(_bits(low), _bits(high) + 1)
+    return range(bits(low), bits(high) + 1)
 
 
 def _are_few(found: set[LaunchClass], records: Sequence[KernelRecord]) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -19,6 +18,7 @@ from inductor_codegen.ir.attention.form import AttentionKernel
 from inductor_codegen.ir.attention.tiles import gpu_tiles
 from inductor_codegen.ir.gpu.blocks import point_loops, reduces
 from inductor_codegen.ir.kernel import BufferParameter, Kernel, SizeParameter, Vector
+from inductor_codegen.toolchain.kernel_worker import compile_function
 
 _POINTERS: dict[torch.dtype, str] = {
     torch.float64: "*fp64",
@@ -173,17 +173,16 @@ _LOADED: list[Any] = []
 
 def compile_kernel(function: Any, record: KernelRecord, launch: Launch, traits: int, target: Any) -> Any:
     """Triton's compiled kernel, out of its cache if it is there. ``target`` None is the current device."""
-    import triton
-    from triton.compiler import ASTSource
+    attributes, options = record.attributes(traits), options_of(launch)
+    return compile_function(function, record.types, constants_of(launch), attributes, options, target)
 
-    names = function.arg_names
-    signature: Mapping[str, str] = dict(zip(names, record.types, strict=False)) | {
-        "XBLOCK": "constexpr",
-        "RBLOCK": "constexpr",
-    }
-    constants = {"XBLOCK": launch.rows, "RBLOCK": launch.points}
-    source = ASTSource(function, signature, constants, record.attributes(traits))
+
+def constants_of(launch: Launch) -> dict[str, int]:
+    """The constants that a kernel is compiled with."""
+    return {"XBLOCK": launch.rows, "RBLOCK": launch.points}
+
+
+def options_of(launch: Launch) -> dict[str, Any]:
+    """Triton's options for a kernel."""
     options = {"num_warps": launch.warps, **OPTIONS}
-    if launch.stages:
-        options["num_stages"] = launch.stages
-    return triton.compile(source, target=target, options=options)
+    return {**options, "num_stages": launch.stages} if launch.stages else options

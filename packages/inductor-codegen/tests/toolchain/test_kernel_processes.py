@@ -1,0 +1,159 @@
+"""Processes that compile kernels beside this one, and what happens where they cannot."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from fx_interface.dialects import prims as p
+from fx_interface.symbols import ShapeEnv
+from inductor_codegen.codegen.triton.launch.kernels import KernelRecord, compile_kernel
+from inductor_codegen.codegen.triton.launch.module import load_module
+from inductor_codegen.codegen.triton.wrapper import kernels_source
+from inductor_codegen.ir.program import Program
+from inductor_codegen.native import parallel_kernels
+from inductor_codegen.pipeline import plan
+from inductor_codegen.testing import GpuGraph
+from inductor_codegen.toolchain import kernel_processes, kernel_worker
+
+triton = pytest.importorskip("triton")
+SM_90 = ("cuda", 90, 32)
+
+
+@pytest.fixture(autouse=True)
+def pool(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Any]:
+    """Two processes of this test's own, with an empty cache."""
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "triton"))
+    monkeypatch.setattr(kernel_processes, "processors", lambda: 2)
+    monkeypatch.setattr(kernel_processes, "FEWEST_JOBS", 1)
+    monkeypatch.setattr(kernel_processes, "_POOL", kernel_processes._Pool())
+    yield kernel_processes._POOL
+    kernel_processes._POOL.end()
+
+
+def program_of(*sizes: int) -> Program:
+    """A sum of columns that is split, one that is not, and a pointwise kernel."""
+    graph = GpuGraph()
+    x = graph.input(torch.randn(1 << 14, 48))
+    total = graph.call(p.sum, x, [0])
+    rows = graph.call(p.sum, graph.call(p.exp, x), [1])
+    return plan(graph.build(total, rows, graph.call(p.sin, x)))
+
+
+def jobs_of(program: Program) -> list[kernel_processes.Job]:
+    records = [KernelRecord.of(kernel) for kernel in program.kernels]
+    launches = parallel_kernels._launches(program, program.kernels, ShapeEnv())
+    return [job for launch in launches for job in parallel_kernels._jobs(records, launch)]
+
+
+def compiled_in(folder: Path) -> set[Path]:
+    return set(folder.rglob("*.cubin"))
+
+
+def test_kernels_are_found_in_the_cache(tmp_path: Path) -> None:
+    """This process compiles nothing that it launches for the sizes seen."""
+    program = program_of()
+    text, file = kernels_source(program), tmp_path / "kernels.py"
+    jobs = jobs_of(program)
+    assert {job["function"].rpartition("_")[2] for job in jobs} >= {"parts", "joined"}
+    with kernel_processes.compile_beside(text, str(file), jobs, SM_90) as batch:
+        batch.wait()
+    made = compiled_in(tmp_path / "triton")
+    assert len(made) == len(jobs)
+    file.write_text(text)
+    module, target = load_module(file), triton.backends.compiler.GPUTarget(*SM_90)
+    records = [KernelRecord.of(kernel) for kernel in program.kernels]
+    for launch in parallel_kernels._launches(program, program.kernels, ShapeEnv()):
+        for record, chosen in records[launch.number].functions(launch.rows, launch.points)[2]:
+            compile_kernel(getattr(module, record.name), record, chosen, launch.traits, target)
+    assert compiled_in(tmp_path / "triton") == made
+
+
+def test_processes_are_used_again(tmp_path: Path, pool: Any) -> None:
+    program = program_of()
+    for _ in range(2):
+        with kernel_processes.compile_beside(
+            kernels_source(program), "k.py", jobs_of(program), SM_90
+        ) as batch:
+            batch.wait()
+        found = list(pool._processes)
+    assert found == pool._processes
+    assert len(found) == 2
+    assert all(process.is_alive for process in found)
+    assert not pool.lock.locked()
+
+
+def test_one_batch_at_a_time(pool: Any) -> None:
+    program = program_of()
+    with (
+        kernel_processes.compile_beside(kernels_source(program), "k.py", jobs_of(program), SM_90) as one,
+        kernel_processes.compile_beside(kernels_source(program), "k.py", jobs_of(program), SM_90) as other,
+    ):
+        assert one._processes
+        assert not other._processes
+        other.wait()
+
+
+def test_a_kernel_that_cannot_be_compiled_is_passed_over(tmp_path: Path) -> None:
+    program = program_of()
+    jobs = jobs_of(program)
+    missing = {**jobs[0], "function": "missing"}
+    with kernel_processes.compile_beside(kernels_source(program), "k.py", [missing, *jobs], SM_90) as batch:
+        batch.wait()
+    assert len(compiled_in(tmp_path / "triton")) == len(jobs)
+
+
+def test_processes_that_end_are_left_out(pool: Any) -> None:
+    program = program_of()
+    with kernel_processes.compile_beside(kernels_source(program), "k.py", jobs_of(program), SM_90) as batch:
+        for process in batch._processes:
+            process._process.kill()
+        batch.wait()
+    with kernel_processes.compile_beside(kernels_source(program), "k.py", jobs_of(program), SM_90) as batch:
+        batch.wait()
+        assert len(batch._processes) == 2
+
+
+def test_processes_that_say_nothing_are_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernel_processes, "_SILENCE", 0.2)
+    monkeypatch.setattr(kernel_worker, "__file__", os.devnull)
+    silent = [sys.executable, "-c", "import time; time.sleep(60)"]
+    start = subprocess.Popen
+    monkeypatch.setattr(subprocess, "Popen", lambda command, **options: start(silent, **options))
+    program = program_of()
+    with kernel_processes.compile_beside(kernels_source(program), "k.py", jobs_of(program), SM_90) as batch:
+        processes = list(batch._processes)
+        batch.wait()
+    assert processes
+    assert not any(process.is_alive for process in processes)
+
+
+def test_without_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError("no more processes")
+
+    monkeypatch.setattr(subprocess, "Popen", refuse)
+    program = program_of()
+    with kernel_processes.compile_beside(kernels_source(program), "k.py", jobs_of(program), SM_90) as batch:
+        assert not batch._processes
+        batch.wait()
+
+
+def test_a_process_ends_when_nothing_comes() -> None:
+    script = (
+        "import runpy, sys; worker = runpy.run_path(sys.argv[1]); main = worker['main']; "
+        "main.__globals__['IDLE_SECONDS'] = 0.1; main()"
+    )
+    command = [sys.executable, "-c", script, kernel_worker.__file__]
+    with subprocess.Popen(command, stdin=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        process.stdin.write(b'["/nowhere"]\n')
+        process.stdin.flush()
+        assert process.wait(30) == 0
