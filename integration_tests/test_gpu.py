@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import copy
+import os
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -161,6 +165,43 @@ def test_questions_about_devices() -> None:
 
     x = torch.ones(3, device="cuda")
     assert fxstack.compile(program, fullgraph=True)(x)[1:] == program(x)[1:]
+
+
+FOUND = """
+import sys
+from pathlib import Path
+import torch
+import fxstack
+from inductor_codegen.toolchain.kernel_processes import Batch
+
+wait, made, cache = Batch.wait, [], Path(sys.argv[1])
+compiled = lambda: len(list(cache.rglob("*.cubin")))
+
+def counted(batch):
+    wait(batch)
+    made.append(compiled())
+
+Batch.wait = counted
+model = torch.nn.Sequential(torch.nn.Linear(64, 48), torch.nn.BatchNorm1d(48), torch.nn.GELU(), torch.nn.Softmax(1)).cuda()
+run = fxstack.compile(model)
+for _ in range(2):
+    run(torch.randn(4096, 64, device="cuda")).square().sum().backward()
+print(made[-1], compiled())
+"""
+
+
+def test_launches_find_kernels_that_other_processes_compiled(tmp_path: Path) -> None:
+    environment = {
+        **os.environ,
+        "TRITON_CACHE_DIR": str(tmp_path / "t"),
+        "FXSTACK_CACHE_DIR": str(tmp_path / "f"),
+    }
+    command = [sys.executable, "-c", FOUND, str(tmp_path / "t")]
+    printed = subprocess.run(
+        command, env=environment, capture_output=True, text=True, check=True
+    ).stdout.split()
+    assert int(printed[0]) >= 4
+    assert printed[0] == printed[1]
 
 
 @pytest.mark.parametrize("kind", [torch.optim.Adam, torch.optim.AdamW, torch.optim.NAdam])

@@ -120,8 +120,8 @@ def test_infer_size_of_rows_from_data() -> None:
     rows = env.create_symbol(None, low=0)
     assert infer_size([-1, 6], 3 * rows, env) == ((3 * rows) // 6, 6)
     (checked,) = env.expected
-    assert checked.holds({symbol: 4 for symbol in rows.symbols})
-    assert not checked.holds({symbol: 5 for symbol in rows.symbols})
+    assert checked.holds(dict.fromkeys(rows.symbols, 4))
+    assert not checked.holds(dict.fromkeys(rows.symbols, 5))
 
 
 def test_dimensions() -> None:

@@ -14,8 +14,7 @@ import torch
 
 from fx_interface.dialects import prims as p
 from fx_interface.symbols import ShapeEnv
-from inductor_codegen.codegen.triton.launch.kernels import KernelRecord, compile_kernel
-from inductor_codegen.codegen.triton.launch.module import load_module
+from inductor_codegen.codegen.triton.launch.kernels import KernelRecord
 from inductor_codegen.codegen.triton.wrapper import kernels_source
 from inductor_codegen.ir.program import Program
 from inductor_codegen.native import parallel_kernels
@@ -23,13 +22,14 @@ from inductor_codegen.pipeline import plan
 from inductor_codegen.testing import GpuGraph
 from inductor_codegen.toolchain import kernel_processes, kernel_worker
 
-triton = pytest.importorskip("triton")
+pytest.importorskip("triton")
 SM_90 = ("cuda", 90, 32)
 
 
 @pytest.fixture(autouse=True)
 def pool(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Any]:
     """Two processes of this test's own, with an empty cache."""
+    monkeypatch.delenv("TRITON_INTERPRET", raising=False)
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "triton"))
     monkeypatch.setattr(kernel_processes, "processors", lambda: 2)
     monkeypatch.setattr(kernel_processes, "FEWEST_JOBS", 1)
@@ -58,25 +58,16 @@ def compiled_in(folder: Path) -> set[Path]:
 
 
 def test_kernels_are_found_in_the_cache(tmp_path: Path) -> None:
-    """This process compiles nothing that it launches for the sizes seen."""
+    """That a launch finds them there is tested on a GPU (``integration_tests/test_gpu.py``)."""
     program = program_of()
-    text, file = kernels_source(program), tmp_path / "kernels.py"
     jobs = jobs_of(program)
     assert {job["function"].rpartition("_")[2] for job in jobs} >= {"parts", "joined"}
-    with kernel_processes.compile_beside(text, str(file), jobs, SM_90) as batch:
+    with kernel_processes.compile_beside(kernels_source(program), "k.py", jobs, SM_90) as batch:
         batch.wait()
-    made = compiled_in(tmp_path / "triton")
-    assert len(made) == len(jobs)
-    file.write_text(text)
-    module, target = load_module(file), triton.backends.compiler.GPUTarget(*SM_90)
-    records = [KernelRecord.of(kernel) for kernel in program.kernels]
-    for launch in parallel_kernels._launches(program, program.kernels, ShapeEnv()):
-        for record, chosen in records[launch.number].functions(launch.rows, launch.points)[2]:
-            compile_kernel(getattr(module, record.name), record, chosen, launch.traits, target)
-    assert compiled_in(tmp_path / "triton") == made
+    assert len(compiled_in(tmp_path / "triton")) == len(jobs)
 
 
-def test_processes_are_used_again(tmp_path: Path, pool: Any) -> None:
+def test_processes_are_used_again(pool: Any) -> None:
     program = program_of()
     for _ in range(2):
         with kernel_processes.compile_beside(
