@@ -182,7 +182,8 @@ def counted(batch):
     made.append(compiled())
 
 Batch.wait = counted
-model = torch.nn.Sequential(torch.nn.Linear(64, 48), torch.nn.BatchNorm1d(48), torch.nn.GELU(), torch.nn.Softmax(1)).cuda()
+layers = torch.nn.Linear(64, 48), torch.nn.BatchNorm1d(48), torch.nn.GELU(), torch.nn.Softmax(1)
+model = torch.nn.Sequential(*layers).cuda()
 run = fxstack.compile(model)
 for _ in range(2):
     run(torch.randn(4096, 64, device="cuda")).square().sum().backward()

@@ -34,7 +34,7 @@ def by_size(
 ) -> set[LaunchClass]:
     """The classes that single sizes reach, one after the other."""
     program, kernels, _, _ = arguments
-    works = list(launch_classes._works(program, kernels))
+    works = list(launch_classes.works_of(program, kernels))
     found = set()
     for values in itertools.product(*spans.values()):
         if not holds(*values):
