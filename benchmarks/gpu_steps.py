@@ -36,8 +36,8 @@ def make_step(
     built, given = GPU_WORKLOADS[name].build(training=training)
     model: nn.Module = built.cuda().to(dtype)
     inputs = {key: x.cuda().to(dtype) if x.is_floating_point() else x.cuda() for key, x in given.items()}
-    if not training:
-        inputs.pop("labels", None)
+    if not training and not getattr(getattr(model, "config", None), "is_encoder_decoder", False):
+        inputs.pop("labels", None)  # what decodes begins with them
     if channels_last:
         model = model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         inputs = {
