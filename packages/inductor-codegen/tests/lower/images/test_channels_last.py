@@ -110,7 +110,8 @@ def one_thread() -> Iterator[None]:
 def test_gradients_of_a_weight_of_one_pixel() -> None:
     """It lies as the weight does, whatever its strides along dimensions of one element."""
     graph = ExampleGraph()
-    x, slope = graph.input(torch.randn(2, 16, 8, 8)), graph.input(torch.randn(2, 32, 8, 8), "g")
+    images = [torch.randn(2, size, 8, 8).to(memory_format=torch.channels_last) for size in (16, 32)]
+    x, slope = graph.input(images[0]), graph.input(images[1], "g")
     weight = graph.input(torch.randn(32, 16, 1, 1), "w")
     how = ([1, 1], [0, 0], *PLAIN[2:], [True, True, False])
     made = graph.call(aten.convolution_backward.default, slope, x, weight, None, *how)
@@ -155,19 +156,32 @@ def test_on_a_cpu() -> None:
     y = graph.call(aten.convolution.default, x, graph.input(torch.randn(16, 3, 3, 3), "w"), None, *PLAIN)
     half = graph.call(p.div, graph.call(p.tanh, y), 2.0)
     weight = graph.input(torch.randn(16, 16, 1, 1), "v")
-    z = graph.call(aten.convolution.default, half, weight, None, [1, 1], [0, 0], *PLAIN[2:])
-    module = graph.build(z, half)
+    z = half
+    for _ in range(2):
+        z = graph.call(aten.convolution.default, z, weight, None, [1, 1], [0, 0], *PLAIN[2:])
+    sums = graph.call(p.sum, half, [2, 3])
+    module = graph.build(z, sums)
     program = plan(module)
     last = [is_last(buffer) for buffer in arguments_of(program, aten.convolution.default)]
-    assert last == [True, True, True, False]  # a weight of one pixel lies the same either way
+    assert last == [True, True, *(True, False) * 2]  # a weight of one pixel lies the same either way
     assert arguments_of(program, aten.convolution.default)[3].name == "v"
     assert all(map(is_last, results_of(program, aten.convolution.default)))
-    for node, result in zip((z, half), Stepper(program)(*graph.examples), strict=True):
+    for node, result in zip((z, sums), Stepper(program)(*graph.examples), strict=True):
         torch.testing.assert_close(result, graph.values[node], rtol=1e-4, atol=1e-4)
         assert result.stride() == graph.values[node].stride()
     assert not choose_layouts(module, exact=True)
     assert not choose_layouts(module, saved=True)
     assert not choose_layouts(module, {})
+
+
+@pytest.mark.parametrize("memory", [torch.contiguous_format, torch.channels_last])
+def test_images_are_not_converted_for_one_convolution(memory: torch.memory_format) -> None:
+    """On a CPU that takes longer than the convolution gains; what is channels-last already is not converted."""
+    graph = ExampleGraph()
+    x = graph.input(torch.randn(4, 32, 64, 64).to(memory_format=memory))
+    weight = graph.input(torch.randn(32, 32, 3, 3), "w")
+    y = graph.call(p.tanh, graph.call(aten.convolution.default, x, weight, None, *PLAIN))
+    assert bool(choose_layouts(graph.build(y))) is (memory is torch.channels_last)
 
 
 def test_a_large_weight_is_not_copied() -> None:

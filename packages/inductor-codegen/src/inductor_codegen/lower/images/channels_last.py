@@ -26,6 +26,7 @@ from inductor_codegen.lower.images.convolutions import (
     gain,
     is_on_a_cpu,
     is_one_pixel,
+    loss,
     stays_row_major,
 )
 from inductor_codegen.lower.views import Sizes
@@ -60,29 +61,60 @@ def choose_layouts(
     graph saves for another one may have another layout than its spec says; ``Layouts.saved`` tells which. ``exact``:
     library calls are given what the specs say, so that they compute eager's bits.
     """
-    found = Layouts()
-    placeholders = [node for node in module.graph.nodes if node.op == "placeholder"]
-    for number, strides in (given or {}).items():
-        found.move(placeholders[number], 0, strides)
-    if not exact and _gains(module, training=saved or given is not None):
+    found = _of_inputs(module, given or {})
+    gained = 0.0 if exact else _gain(module, training=saved or given is not None)
+    if gained > 0:
         _Chooser(found).run(module)
-    else:
+        if _loss(module, found) >= gained:
+            found, gained = _of_inputs(module, given or {}), 0.0
+    if gained <= 0:
         _follow(module, found)
     if saved:
         _note_saved(module, found)
     return found
 
 
-def _gains(module: GraphModule, *, training: bool) -> bool:
-    """Whether the graph's convolutions together are faster channels-last. What is trained on a CPU stays: steps of some
-    networks take a quarter less time so, but up to a quarter more memory, and all take a fifth longer to compile."""
+def _of_inputs(module: GraphModule, given: Mapping[int, Sizes]) -> Layouts:
+    """Those that another graph has chosen."""
+    found = Layouts()
+    placeholders = [node for node in module.graph.nodes if node.op == "placeholder"]
+    for number, strides in given.items():
+        found.move(placeholders[number], 0, strides)
+    return found
+
+
+def _loss(module: GraphModule, layouts: Layouts) -> float:
+    """What a graph spends at the borders of what is channels-last: on the images that come to convolutions, and on
+    results that have eager's layout."""
+    converted: dict[Node, None] = {}
+    for (node, place), strides in layouts.arguments.items():
+        arg = node.args[place]
+        if place != WEIGHTS.get(node.target) and isinstance(arg, Node) and _lies(arg, layouts) != strides:  # type: ignore[call-overload]
+            converted[arg] = None
+    (output,) = (node for node in module.graph.nodes if node.op == "output")
+    for arg in output.all_input_nodes:
+        if _is_image(arg) and _lies(arg, layouts) != spec_of_node(arg).strides:  # type: ignore[union-attr]
+            converted[arg] = None
+    return sum(loss(spec) for spec in map(spec_of_node, converted) if isinstance(spec, TensorSpec))
+
+
+def _lies(node: Node, layouts: Layouts) -> Sizes:
+    """The strides of an image."""
+    spec = spec_of_node(node)
+    assert isinstance(spec, TensorSpec)
+    return layouts.strides_of(node) or spec.strides
+
+
+def _gain(module: GraphModule, *, training: bool) -> float:
+    """What the graph's convolutions together gain channels-last. What is trained on a CPU stays: steps of some networks
+    take a quarter less time so, but up to a quarter more memory, and all take a fifth longer to compile."""
     balance = 0.0
     for node in module.graph.nodes:
         if node.target is call_block:
-            return False
+            return 0.0
         if node.target in WEIGHTS and not (training and is_on_a_cpu(node)):
             balance += gain(node)
-    return balance > 0
+    return balance
 
 
 class _Chooser:

@@ -92,6 +92,22 @@ def test_few_rows_are_pieces_of_a_line_of_memory() -> None:
     assert all("pieces = 3;" in text and "width = blocks * 16;" in text for text in texts)
 
 
+@pytest.mark.parametrize(("channels", "at_once"), [(1000, 16), (1024, 16), (270, 9), (1100, 12), (200, 16)])
+def test_one_thread_takes_all_pieces_that_fit_into_a_block(channels: int, at_once: int) -> None:
+    """The last piece may be shorter: 1000 rows are one block of 16 pieces, of 64 lanes or 40."""
+    program, *_ = normalized([1, channels, 41, 9], apart=True, stored=False)
+    text = emit_kernel(program.kernels[0])
+    (found,) = re.findall(r"blocks = size_min\(left, (\d+)\);", text)
+    assert int(found) == at_once
+
+
+def test_rows_of_one_piece_have_a_known_width() -> None:
+    found, wanted, text = sums(2, 1, 16, 20000, torch.float32)
+    assert torch.equal(found, wanted)
+    assert "const int64_t blocks = 1, block = 0, width = 16;" in text
+    assert "size_min(" not in text.partition("kernel_")[2]
+
+
 @pytest.mark.parametrize(("height", "keeps"), [(16, True), (200, False)])
 def test_what_is_kept_stays_in_a_cache(height: int, keeps: bool) -> None:
     """The exponential is computed again where a vector's of all points would be as large as a tensor."""

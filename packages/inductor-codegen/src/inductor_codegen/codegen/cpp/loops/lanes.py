@@ -89,14 +89,17 @@ class LaneWriter(Writer):
                 position = f"{position} % {self.names.size(loop.extent)}"
             self.add(f"const int64_t {loop.name} = {position};")
             below = below * loop.extent
-        start = f"piece % ({blocks})" if around else "piece"
         extent = self.names.size(lane_loop.extent)
+        if in_row == 1:
+            self.add(f"const int64_t blocks = 1, block = 0, width = {extent};")
+            return
+        start = f"piece % ({blocks})" if around else "piece"
         rest = lane_loop.extent % piece
         whole = isinstance(rest, int) and rest == 0
         width = f"blocks * {piece}" if whole else f"size_min(blocks * {piece}, {extent} - block)"
         self.add(
             f"const int64_t start = {start}, left = size_min({blocks} - start, last - piece);",
-            f"const int64_t blocks = size_min(left, {self.lanes // piece});",
+            f"const int64_t blocks = size_min(left, {self._pieces_at_once(lane_loop.extent)});",
             f"const int64_t block = start * {piece}, width = {width};",
         )
 
@@ -119,6 +122,11 @@ class LaneWriter(Writer):
             return min(LANES, self.lanes)
         wanted = -(-PIECES // others)
         return min(LANES, self.lanes, max(VECTOR, -(-extent // (wanted * VECTOR)) * VECTOR))
+
+    def _pieces_at_once(self, extent: IntLike) -> int:
+        """The most pieces of a block: all of rows that fit into one, whose last piece may be shorter."""
+        fits = isinstance(extent, int) and extent <= self.lanes
+        return -(-self.lanes // self.piece) if fits else self.lanes // self.piece
 
     def _has_parts(self) -> bool:
         return _part_of(self.kernel.inner, PART) > 0
