@@ -231,7 +231,7 @@ def _deep_copy_object(tx: Context, value: ObjectValue, memo: DeepCopyMemo) -> Va
     tx.attributes.guard_type(value)
     custom = tx.attributes.in_class(value.cls, "__deepcopy__")
     if isinstance(custom, types.FunctionType):
-        copied = tx.inliner.call_function(Const(custom), [value, memo], {})
+        copied = value.get_attr(tx, "__deepcopy__").call(tx, [memo], {})  # it is asked, as for any attribute
         memo.note(value, copied)
         return copied
     if not (_copies_by_dict(tx, value.cls) and _answers_as_its_class(tx, value, "__deepcopy__")):
