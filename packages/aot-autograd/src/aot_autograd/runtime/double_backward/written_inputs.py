@@ -18,7 +18,6 @@ from aot_autograd.runtime.hooks.freed_tensors import CAN_BE_FREED, Freed
 
 _SMALL: Final = 1 << 16
 """Bytes of an input that are copied in each call whose gradients may be asked for: a copy costs some microseconds."""
-_EMPTY: Final = torch.empty(0)
 _set_grad_enabled = torch._C._set_grad_enabled
 
 
@@ -36,7 +35,7 @@ class NotCopied(NamedTuple):
     def of(cls, value: torch.Tensor, is_read: bool) -> NotCopied:
         """Called before the write; ``is_read``: results depend on what the input holds."""
         form = None if is_read else (value.shape, value.dtype, value.device)
-        place = Freed.of(value).tensor(_EMPTY) if CAN_BE_FREED and value.grad_fn is not None else None
+        place = Freed.of(value).tensor(torch.empty(0)) if CAN_BE_FREED and value.grad_fn is not None else None
         return cls(form, value._version, weakref.ref(value), value.requires_grad, place)
 
     def again(self, node: Any, number: int) -> torch.Tensor | None:
