@@ -8,6 +8,7 @@
 #include "method_load.h"
 #include "profiling.h"
 #include "rest.h"
+#include "set_hashes.h"
 #include "stock_stance.h"
 #include "thread_state.h"
 #include "traceback.h"
@@ -240,6 +241,8 @@ static PyMethodDef methods[] = {
      "load_method(owner, name): its self and the method, or the attribute and operator.call."},
     {"leaves_methods", fxs_leaves_methods, METH_O,
      "leaves_methods(cls): whether load_method gives self and method for methods of its instances."},
+    {"set_hashes", fxs_set_hashes, METH_O,
+     "set_hashes(set): the hashes that its members had when they came in, in the order of iteration."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -8,14 +8,25 @@ from typing import Any
 
 import torch
 
+from dynamo_capture._eval_frame import set_hashes
 from dynamo_capture.foundation.break_kinds import CONTAINER_CLASS, DEFINITION_CHANGED, VARYING_ITERATION
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.foundation.known_objects import is_known
 from dynamo_capture.frames.left_functions import leave_loop
 from dynamo_capture.guard_kinds.sets import SetMembers, SetObjects
 from dynamo_capture.sources.sources import ProxiedSource
-from dynamo_capture.values import DictValue, Lazy, ListValue, SetValue, SliceValue, TupleValue, Value
+from dynamo_capture.values import (
+    DictValue,
+    Lazy,
+    ListValue,
+    ObjectValue,
+    SetValue,
+    SliceValue,
+    TupleValue,
+    Value,
+)
 from dynamo_capture.values.base import Context
+from dynamo_capture.values.containers.keys import HashedKey
 from dynamo_capture.values.containers.mapping_views import VIEWS, DictView, ProxyValue
 from dynamo_capture.variable_builder.objects import wraps, wraps_once
 from fx_interface.source import AttrSource, ItemSource, Source
@@ -95,11 +106,25 @@ def _view(tx: Context, real: Any, source: Source) -> Value:
     return DictView(shown, VIEWS[type(real)][1], source)
 
 
+def _keys_of_members(tx: Context, real: Any, members: list[Value]) -> list[Any]:
+    """What stands for the members of an existing set. It has their hashes: no ``__hash__`` of the program is asked,
+    as reading a variable asks none."""
+    hashes: list[int] = []
+    keys = []
+    for number, member in enumerate(members):
+        if isinstance(member, ObjectValue) and member.has_own_hash(tx):
+            hashes = hashes or set_hashes(real)
+            keys.append(HashedKey(tx, member, hashes[number]))
+        else:
+            keys.append(tx.hash_key(member))
+    return keys
+
+
 @wraps_once(set, frozenset)
 def _set(tx: Context, real: Any, source: Source) -> Value:
     plain = is_known(frozenset(real))
     guard = SetMembers if plain else SetObjects
     tx.guards.add(guard(source, tuple(real), where=tx.where()))
     members = [tx.known(item) for item in real]
-    items = {tx.hash_key(member): member for member in members}
+    items = dict(zip(_keys_of_members(tx, real, members), members, strict=True))
     return SetValue(items, type(real), source, real, order=real if plain else None)

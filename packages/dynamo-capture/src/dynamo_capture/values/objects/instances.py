@@ -91,13 +91,20 @@ class ObjectValue(Value):
     def is_callable(self, tx: Context) -> bool:
         return tx.attributes.has_special(self, "__call__")
 
+    def has_own_hash(self, tx: Context) -> bool:
+        """Whether its class says what its hash is, other than by its identity."""
+        cls: Any = self.cls
+        if cls.__hash__ is None or cls.__hash__ is object.__hash__ or _hashes_by_identity(cls):
+            return False
+        tx.attributes.guard_type(self)
+        return True
+
     def own_key(self, tx: Context) -> Any:
         cls: Any = self.cls
         if cls.__hash__ is None:
             raise tx.raises(TypeError, f"unhashable type: {self.class_name(tx)!r}")
-        if cls.__hash__ is object.__hash__ or _hashes_by_identity(cls):
+        if not self.has_own_hash(tx):
             return None
-        tx.attributes.guard_type(self)
         if not isinstance(tx.attributes.in_class(cls, "__hash__"), types.FunctionType):
             raise GraphBreak(UNKNOWN_HASH, f"{self.describe()} with its own __hash__ is used as a key")
         for _ in range(
