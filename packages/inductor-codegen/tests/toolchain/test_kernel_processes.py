@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -124,6 +125,26 @@ def test_processes_that_say_nothing_are_ended(monkeypatch: pytest.MonkeyPatch) -
         batch.wait()
     assert processes
     assert not any(process.is_alive for process in processes)
+
+
+def test_a_program_with_many_open_files(tmp_path: Path) -> None:
+    """``select`` takes no descriptor from 1024 on."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY and hard < 1200:
+        pytest.skip("no more than 1,200 files may be open")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 1200), hard))
+    held = [os.open(os.devnull, os.O_RDONLY) for _ in range(1100)]
+    try:
+        program = program_of()
+        jobs = jobs_of(program)
+        with kernel_processes.compile_beside(kernels_source(program), "k.py", jobs, SM_90) as batch:
+            assert batch._processes
+            batch.wait()
+    finally:
+        for descriptor in held:
+            os.close(descriptor)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert len(compiled_in(tmp_path / "triton")) == len(jobs)
 
 
 def test_without_processes(monkeypatch: pytest.MonkeyPatch) -> None:

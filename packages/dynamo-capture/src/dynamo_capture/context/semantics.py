@@ -192,8 +192,10 @@ class Tensors(Protocol[V]):
     """Copies of what data choose, which may be read only."""
 
     replaced: dict[int, Any]
-    leaves: list[tuple[str, Any]]
     """The tensors whose data the program has set, by id."""
+
+    leaves: list[tuple[str, Any]]
+    """The leaves that are made before the graph runs: the variable of each, and what makes it."""
 
     def of_chosen(self, chosen: Any) -> Any:
         """A tensor equal to one that data choose, at this point."""

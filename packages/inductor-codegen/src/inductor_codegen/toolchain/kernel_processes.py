@@ -14,7 +14,7 @@ import atexit
 import contextlib
 import json
 import os
-import select
+import selectors
 import subprocess
 import sys
 import threading
@@ -64,7 +64,7 @@ class _Process:
         self._process.stdin.flush()
 
     def fileno(self) -> int:
-        """For ``select``."""
+        """For ``selectors``."""
         assert self._process.stdout is not None
         return self._process.stdout.fileno()
 
@@ -77,6 +77,7 @@ class _Process:
 
     def end(self) -> None:
         """End it now."""
+        self.owes = 0
         with contextlib.suppress(OSError):
             self._process.kill()
         for pipe in (self._process.stdin, self._process.stdout):
@@ -153,13 +154,19 @@ class Batch:
     def wait(self) -> None:
         """Until each kernel is compiled, or whoever was to compile it has ended."""
         waiting = [process for process in self._processes if process.owes > 0]
-        while waiting:
-            ready, _, _ = select.select(waiting, [], [], _SILENCE)
-            for process in ready or waiting:
-                if not ready or not process.hear(self._number):
-                    process.owes = 0
-                    process.end()
-            waiting = [process for process in waiting if process.owes > 0]
+        with selectors.DefaultSelector() as selector:  # also where descriptors are too high for ``select``
+            for process in waiting:
+                selector.register(process, selectors.EVENT_READ, process)
+            while waiting:
+                ready: list[_Process] = [key.data for key, _ in selector.select(_SILENCE)]
+                for process in ready or list(waiting):
+                    is_heard = bool(ready) and process.hear(self._number)
+                    if is_heard and process.owes > 0:
+                        continue
+                    selector.unregister(process)
+                    waiting.remove(process)
+                    if not is_heard:
+                        process.end()
 
 
 def compile_beside(text: str, path: str, jobs: Sequence[Job], target: Sequence[Any]) -> Batch:

@@ -204,7 +204,9 @@ class _Finisher:
         chosen = vector_loop(loops, accesses, self._env)
         if not body.accumulations and not body.row_stores:
             body.outer, body.inner = loops, []  # nothing is reduced: rows need not stay together
-        elif self._group.device.type == "cuda" and passes == 1 and chosen in body.inner:
+        elif (
+            body.accumulations and self._group.device.type == "cuda" and passes == 1 and chosen in body.inner
+        ):
             chosen = across_rows(body.outer, loops, accesses, self._env) or chosen
         lead = accesses[0] if accesses else Index(0)
         body.outer = _last(by_stride(body.outer, lead, self._env), chosen)

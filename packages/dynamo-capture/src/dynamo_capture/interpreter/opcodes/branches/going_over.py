@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dynamo_capture.frames.frame import Frame
 from dynamo_capture.frames.steps import Step
-from dynamo_capture.interpreter.opcodes.branches.skipping import run_branch, stored_names
+from dynamo_capture.interpreter.opcodes.branches.skipping import left_as_it_is, run_branch, stored_names
 from dynamo_capture.semantics.regions.steered.empty_branches import written_by_rows
 from dynamo_capture.semantics.regions.steered.places import PlacesIterator, places_of
 from dynamo_capture.values import NONE, Value
@@ -19,19 +19,15 @@ def over_all_places(frame: Frame, step: Step, owner: Value) -> PlacesIterator | 
     names = None if places is None else stored_names(frame, loop.index + 1, loop.index, loop.handler)
     if places is None or names is None:
         return None
-    stack, variables = list(frame.stack), dict(frame.variables)
-    place, line, operands = frame.next, frame.line, frame.operands
+    stack = list(frame.stack)
     written: list[list[int]] = []
     for given in places.given:
 
         def run(item: Value = given) -> None:
             run_branch(frame, [*stack, NONE], [item], loop.index + 1, loop.index, names)
 
-        found = written_by_rows(frame.tx, run)
-        frame.variables.clear()
-        frame.variables.update(variables)
-        frame.stack[:] = stack
-        frame.next, frame.line, frame.operands = place, line, operands
+        with left_as_it_is(frame):
+            found = written_by_rows(frame.tx, run)
         if found is None:
             return None
         written.append(found)

@@ -7,7 +7,8 @@ out.index_add_(0, rows, expert(x[rows]))
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Final
 
 from dynamo_capture.bytecode.decoded import decoded
@@ -61,18 +62,31 @@ def not_skipped(frame: Frame, step: Step, following: int, jumps_if: bool) -> int
     names = stored_names(frame, first, meeting, step.handler)
     if names is None:
         return None
-    stack, variables = list(frame.stack[:-1]), dict(frame.variables)
-    place, line, operands = frame.next, frame.line, frame.operands
+    stack = frame.stack[:-1]
 
     def run() -> None:
         run_branch(frame, stack, [], first, meeting, names)
 
-    done = may_be_done(frame.tx, rows, run)
-    frame.variables.clear()
-    frame.variables.update(variables)
-    frame.stack[:] = stack if done else [*stack, condition]
-    frame.next, frame.line, frame.operands = place, line, operands
-    return first if done else None
+    with left_as_it_is(frame):
+        done = may_be_done(frame.tx, rows, run)
+    if not done:
+        return None
+    frame.stack.pop()
+    return first
+
+
+@contextmanager
+def left_as_it_is(frame: Frame) -> Iterator[None]:
+    """What the block makes of the frame is undone."""
+    stack, variables = list(frame.stack), dict(frame.variables)
+    place, line, operands = frame.next, frame.line, frame.operands
+    try:
+        yield
+    finally:
+        frame.variables.clear()
+        frame.variables.update(variables)
+        frame.stack[:] = stack
+        frame.next, frame.line, frame.operands = place, line, operands
 
 
 def run_branch(

@@ -20,16 +20,12 @@ import torch
 from torch.fx import Node
 from torch.fx.node import map_arg
 
-from dynamo_capture.foundation.errors import GraphBreak, NotConstant, UserRaise
 from dynamo_capture.graph.graph_builder import GraphOutput, WrittenTensor
 from dynamo_capture.graph.region_body import Body
-from dynamo_capture.semantics.random_numbers.drawing import outside_only
-from dynamo_capture.semantics.regions.tracing import trace_body
-from dynamo_capture.values import NONE, SymValue, Value
+from dynamo_capture.semantics.regions.steered.trials import Trial, is_noticed, is_traced, may_try
+from dynamo_capture.values import SymValue, Value
 from dynamo_capture.values.base import Context
 from dynamo_capture.values.numbers.condition import DataCondition
-from dynamo_capture.values.tensors.tensor import PLAIN_CLASSES
-from fx_interface.errors import UnbackedSymbolError
 from fx_interface.symbols import Expr, Relation, Symbol
 from fx_interface.tensor_spec import SPEC_KEY, TensorSpec
 
@@ -52,19 +48,14 @@ _BY_INDEX: Final = frozenset(
 _SOME: Final = (1, 2, 3, 1 << 40)
 
 
-class TriedOfRows(Body):
+class _OfRows(Trial):
     """The branch as a sub-graph. ``writing``: what writes to tensors of its surroundings, those are ``roots``."""
 
     def __init__(self, parent: GraphOutput) -> None:
-        super().__init__(parent, "a branch that data steer")
+        super().__init__(parent)
         self.roots: list[WrittenTensor] = []
         self.writing: list[Node] = []
-        self.failing: list[Node] = []
         self._writes = False
-
-    def fail(self, node: Node, *, behind: bool) -> None:
-        super().fail(node, behind=behind)
-        self.failing.append(node)
 
     def write(self, written: Sequence[WrittenTensor], lasting: Sequence[WrittenTensor] = ()) -> None:
         GraphOutput.write(self, written, lasting)
@@ -155,34 +146,18 @@ def rows_of_write(node: Node) -> Symbol | None:
     return None
 
 
-def _tried(tx: Context, run: Callable[[], None]) -> TriedOfRows | None:
+def _tried(tx: Context, run: Callable[[], None]) -> _OfRows | None:
     """The sub-graph that ``run`` makes; None where it can not be put into one."""
-    if tx.output.is_transformed or tx.tensors.modes or tx.blocks or tx.tensors.emptied:
+    if not may_try(tx) or (isinstance(tx.output, Body) and not isinstance(tx.output, _OfRows)):
         return None
-    if isinstance(tx.output, Body) and not isinstance(tx.output, TriedOfRows):
-        return None
-    body = TriedOfRows(tx.output)
-
-    def tried() -> Value:
-        run()
-        return NONE
-
-    try:
-        outside_only(tx, lambda: trace_body(tx, body, tried, pure=True), body.what)
-    except (GraphBreak, NotConstant, UnbackedSymbolError, UserRaise):
-        return None
-    return body
+    body = _OfRows(tx.output)
+    return body if is_traced(tx, body, run) else None
 
 
-def _is_harmless(body: TriedOfRows, rows: frozenset[Symbol], may_fail: bool = False) -> bool:
+def _is_harmless(body: _OfRows, rows: frozenset[Symbol], may_fail: bool = False) -> bool:
     """Whether it leaves nothing behind where there are none of these ``rows``. Where it ``may_fail``, the frame runs as
     it was written."""
-    if body.draws or body.speaks or body.assumes or body.lasts or body.leaves or body.bodies or body.checks:
-        return False
-    for root in body.roots:
-        if root.node.op == "placeholder" or root.real is not None or root.meta.cls not in PLAIN_CLASSES:  # type: ignore[attr-defined]
-            return False  # versions of existing tensors are counted
-    if torch.is_grad_enabled() and any(_requires_grad(node) for node in (*body.lifted, *body.graph.nodes)):
+    if is_noticed(body, body.roots):
         return False
     if sum(node.op.startswith("call") for node in body.graph.nodes) > _MOST_NODES:
         return False
@@ -211,8 +186,3 @@ def _is_empty(node: Node, rows: frozenset[Symbol], indices: bool = False) -> boo
         isinstance(size, Expr) and size.symbols <= rows and Relation("==", size, 0).holds(none)
         for size in spec.sizes
     )
-
-
-def _requires_grad(node: Node) -> bool:
-    spec = node.meta.get(SPEC_KEY)
-    return isinstance(spec, TensorSpec) and spec.requires_grad

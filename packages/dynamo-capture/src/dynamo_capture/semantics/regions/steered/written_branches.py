@@ -20,16 +20,13 @@ import torch
 from torch.fx import Node
 
 from dynamo_capture.foundation.break_kinds import CONTENT_DECIDES
-from dynamo_capture.foundation.errors import GraphBreak, NotConstant, UserRaise
+from dynamo_capture.foundation.errors import GraphBreak, UserRaise
 from dynamo_capture.graph.graph_builder import GraphOutput, WrittenTensor
 from dynamo_capture.graph.region_body import Body
-from dynamo_capture.semantics.random_numbers.drawing import outside_only
-from dynamo_capture.semantics.regions.tracing import trace_body
+from dynamo_capture.semantics.regions.steered.trials import Trial, is_noticed, is_traced, may_try
 from dynamo_capture.semantics.tensors.content.choices import is_open
-from dynamo_capture.values import NONE, Const, TensorValue, TupleValue, Value, one_tensor
+from dynamo_capture.values import Const, TensorValue, TupleValue, Value, one_tensor
 from dynamo_capture.values.base import Context
-from dynamo_capture.values.tensors.tensor import PLAIN_CLASSES
-from fx_interface.errors import UnbackedSymbolError
 from fx_interface.graph import BORN_KEY, EXPECTED_KEY
 from fx_interface.tensor_spec import SPEC_KEY, TensorSpec
 
@@ -59,17 +56,12 @@ _COSTLY: Final = frozenset(
 _POINTWISE: Final = frozenset({operator.iadd, operator.isub, operator.imul, operator.itruediv})
 
 
-class _Tried(Body):
+class _Writing(Trial):
     """The branch as a sub-graph. ``roots``: the tensors of its surroundings that it writes to, by their nodes."""
 
     def __init__(self, parent: GraphOutput) -> None:
-        super().__init__(parent, "a branch that data steer")
+        super().__init__(parent)
         self.roots: dict[Node, TensorValue] = {}
-        self.failing: list[Node] = []
-
-    def fail(self, node: Node, *, behind: bool) -> None:
-        super().fail(node, behind=behind)
-        self.failing.append(node)
 
     def write(self, written: Sequence[WrittenTensor], lasting: Sequence[WrittenTensor] = ()) -> None:
         GraphOutput.write(self, written, lasting)
@@ -85,7 +77,7 @@ def may_be_written(tx: Context, condition: Value) -> bool:
     return (
         is_open(condition)
         and not isinstance(tx.output, Body)
-        and not (tx.output.is_transformed or tx.tensors.modes or tx.blocks or tx.tensors.emptied)
+        and may_try(tx)
         and isinstance(condition, TensorValue)
         and tx.tensors.followed.of(condition) is None
     )
@@ -93,17 +85,8 @@ def may_be_written(tx: Context, condition: Value) -> bool:
 
 def done_and_taken_back(tx: Context, condition: TensorValue, holds: bool, run: Callable[[], None]) -> bool:
     """Do what ``run`` does where ``condition`` is ``holds``. False: it is of another kind, and the graph has to end."""
-    body = _Tried(tx.output)
-
-    def tried() -> Value:
-        run()
-        return NONE
-
-    try:
-        outside_only(tx, lambda: trace_body(tx, body, tried, pure=True), body.what)
-    except (GraphBreak, NotConstant, UnbackedSymbolError, UserRaise):
-        return False
-    if not body.roots or not _is_harmless(body):
+    body = _Writing(tx.output)
+    if not is_traced(tx, body, run) or not body.roots or not _is_harmless(body):
         return False
     answer: Value = condition
     if condition.meta.spec.dtype is not torch.bool:
@@ -121,16 +104,9 @@ def done_and_taken_back(tx: Context, condition: TensorValue, holds: bool, run: C
     return True
 
 
-def _is_harmless(body: _Tried) -> bool:
+def _is_harmless(body: _Writing) -> bool:
     """Whether nobody can tell that it has been done, and taken back."""
-    if body.draws or body.speaks or body.assumes or body.lasts or body.leaves or body.bodies:
-        return False
-    if not all(map(_takes_any_content, body.failing)):
-        return False
-    for node, root in body.roots.items():
-        if node.op == "placeholder" or root.real is not None or root.meta.cls not in PLAIN_CLASSES:
-            return False  # versions of existing tensors are counted
-    if torch.is_grad_enabled() and any(_requires_grad(node) for node in (*body.lifted, *body.graph.nodes)):
+    if is_noticed(body, body.roots.values()) or not all(map(_takes_any_content, body.failing)):
         return False
     most = max(_numel(node) for node in body.roots)
     return costs_little(body) and not any(_numel(node) > 2 * most for node in _calls(body))
@@ -173,11 +149,6 @@ def _takes_any_content(node: Node) -> bool:
     if not isinstance(value, Node):
         return True
     return isinstance(given, TensorSpec) and given.rank <= written.rank - chosen.rank
-
-
-def _requires_grad(node: Node) -> bool:
-    spec = node.meta.get(SPEC_KEY)
-    return isinstance(spec, TensorSpec) and spec.requires_grad
 
 
 def _numel(node: Node) -> float:
