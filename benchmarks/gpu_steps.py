@@ -3,7 +3,7 @@
 Of each system the median time of a step, between events on the stream and in turns, the time that the GPU spends in
 kernels and their number. Compare times within a row only: what the host does depends on the machine.
 ``--channels-last`` converts model and images as a user would. Several processes can share the work: with ``--lock``
-they compile at the same time and measure one after the other; what the others compile still takes processors.
+they compile at the same time and measure one after the other, when none of them compiles any more.
 """
 
 from __future__ import annotations
@@ -89,14 +89,48 @@ def first_calls(runs: dict[str, Step]) -> dict[str, float]:
 
 
 @contextlib.contextmanager
-def alone(lock: str | None) -> Iterator[None]:
-    """No other process that was given the same file is in here."""
+def holding(lock: str | None, kind: int) -> Iterator[None]:
+    """Of processes that were given the same file several compile at a time, and one measures, alone."""
     if lock is None:
         yield
         return
     with open(lock, "w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+        fcntl.flock(file, kind)
         yield
+
+
+def steps_of(name: str, phase: str, options: argparse.Namespace) -> tuple[dict[str, Step], dict[str, float]]:
+    """The steps of each system in a phase, compiled, and what their first calls took."""
+    runs = {
+        system: make_step(
+            name,
+            system,
+            training=phase == "training",
+            dtype=getattr(torch, options.dtype),
+            channels_last=options.channels_last,
+        )
+        for system in options.systems
+    }
+    return runs, first_calls(runs)
+
+
+def measured(runs: dict[str, Step], first: dict[str, float], options: argparse.Namespace) -> dict[str, Any]:
+    """What there is to say of each system; the longest kernels are printed by :func:`print_kernels`."""
+    steps = {system: 1e3 * median for system, median in interleaved(runs, options.rounds).items()}
+    kernels = {system: kernel_times(run) for system, run in runs.items()}
+    line: dict[str, Any] = {f"{system} first s": round(seconds, 2) for system, seconds in first.items()}
+    line |= {f"{system} ms": round(median, 3) for system, median in steps.items()}
+    for system, times in kernels.items():
+        line[f"{system} kernels ms"] = round(sum(time for _, time in times.values()), 3)
+        line[f"{system} launches"] = round(sum(count for count, _ in times.values()))
+    return line | {"kernels": kernels}
+
+
+def print_kernels(kernels: dict[str, dict[str, tuple[float, float]]], count: int) -> None:
+    """The kernels of each system on which a step spends the most time, how often and how long."""
+    for system, times in kernels.items():
+        for kernel, (launches, spent) in sorted(times.items(), key=lambda i: -i[1][1])[:count]:
+            print(f"  {system:8} {spent:9.4f} ms {launches:6.1f} x {kernel[:120]}")
 
 
 def main() -> None:
@@ -113,37 +147,20 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--kernels", type=int, default=0, help="how many of the longest kernels to print")
     parser.add_argument("--channels-last", action="store_true")
-    parser.add_argument("--lock", help="a file that processes which measure at the same time take in turns")
+    parser.add_argument("--lock", help="a file for processes that run at the same time; each measures alone")
     options = parser.parse_args()
-    dtype: torch.dtype = getattr(torch, options.dtype)
     for name in options.models:
-        for phase in options.phases:
-            runs = {
-                system: make_step(
-                    name,
-                    system,
-                    training=phase == "training",
-                    dtype=dtype,
-                    channels_last=options.channels_last,
-                )
-                for system in options.systems
-            }
-            first = first_calls(runs)
-            with alone(options.lock):
-                steps = {system: 1e3 * median for system, median in interleaved(runs, options.rounds).items()}
-                kernels = {system: kernel_times(run) for system, run in runs.items()}
-            line: dict[str, Any] = {"model": name, "phase": phase, "card": torch.cuda.get_device_name()}
-            line |= {f"{system} first s": round(seconds, 2) for system, seconds in first.items()}
-            line |= {f"{system} ms": round(median, 3) for system, median in steps.items()}
-            for system, times in kernels.items():
-                line[f"{system} kernels ms"] = round(sum(time for _, time in times.values()), 3)
-                line[f"{system} launches"] = round(sum(count for count, _ in times.values()))
-            print(json.dumps(line), flush=True)
-            for system, times in kernels.items():
-                for kernel, (count, spent) in sorted(times.items(), key=lambda i: -i[1][1])[
-                    : options.kernels
-                ]:
-                    print(f"  {system:8} {spent:9.4f} ms {count:6.1f} x {kernel[:120]}")
+        with holding(options.lock, fcntl.LOCK_SH):
+            compiled_steps = {phase: steps_of(name, phase, options) for phase in options.phases}
+        for phase, (runs, first) in compiled_steps.items():
+            with holding(options.lock, fcntl.LOCK_EX):
+                line = measured(runs, first, options)
+            kernels = line.pop("kernels")
+            print(
+                json.dumps({"model": name, "phase": phase, "card": torch.cuda.get_device_name()} | line),
+                flush=True,
+            )
+            print_kernels(kernels, options.kernels)
 
 
 if __name__ == "__main__":
