@@ -75,12 +75,6 @@ def test_one_graph(program: Callable[..., Any], dtype: torch.dtype) -> None:
         torch.testing.assert_close(compiled(ids, x), program(ids, x), rtol=0, atol=0, equal_nan=True)
 
 
-def _writes_to_an_argument(ids, x):
-    if (ids > 5).any():
-        x[0] = 1
-    return x * 2
-
-
 def _binds(ids, x):
     y = x * 1
     if (ids > 5).any():
@@ -136,7 +130,7 @@ def _handles(ids, x):
 
 
 LEFT = [
-    _writes_to_an_argument, _binds, _appends, _draws, _may_raise, _raises, _multiplies, _handles,
+    _binds, _appends, _draws, _may_raise, _raises, _multiplies, _handles,
 ]  # fmt: skip
 
 
@@ -191,3 +185,115 @@ def test_rows_whose_number_data_tell_are_written_to_the_beginning(same) -> None:
         times[:number], fill[:length] = 1, 1
         calls.append((rows, times, fill))
     same(program, *calls)
+
+
+def _clipped(grads, most):
+    total = sum(grad.norm().item() ** 2 for grad in grads) ** 0.5
+    clip = most / (total + 1e-6)
+    if clip < 1:
+        for grad in grads:
+            grad.mul_(clip)
+    return total
+
+
+def _writes_to_an_argument(grads, most):
+    if grads[1].sum() > most:
+        grads[0][:1] = 1
+    return grads[0] * 2
+
+
+def _unscaled(grads, most):
+    found = False
+    for grad in grads:
+        grad.mul_(1 / 16)
+        if not torch.isfinite(grad).all():
+            found = True
+    if not found:
+        for grad in grads:
+            grad.sub_(grad * 0.1)
+            grad[0] += 1
+    return found
+
+
+def _views_of_an_argument(grads, most):
+    first, second = grads[0][:2], grads[0][1:]
+    if grads[1].sum() > most:
+        first.mul_(2)
+        second[:1].add_(1)
+        grads[1].zero_()
+    return first + second[:2]
+
+
+def _once_more_behind(grads, most):
+    if grads[1].sum() > most:
+        grads[0].mul_(2)
+    grads[0].add_(1)
+    if not grads[1].sum() > most:
+        grads[0][:3] += grads[1]
+    return grads[0].sum()
+
+
+def _numbers_decide(grads, most):
+    count = (grads[0] > 0).sum().item()
+    if count > 2:
+        grads[0].neg_()
+    return count
+
+
+EXISTING = [
+    _writes_to_an_argument,
+    _clipped,
+    _unscaled,
+    _views_of_an_argument,
+    _once_more_behind,
+    _numbers_decide,
+]
+
+
+def _grads():
+    torch.manual_seed(0)
+    for factor in (3.0, 1e-3, 5.0, float("inf"), -2.0):
+        yield [torch.randn(4) * factor, torch.randn(3).abs() * factor], 1.0
+
+
+@pytest.mark.parametrize("program", EXISTING)
+def test_writes_to_existing_tensors_are_counted_as_in_eager(same, program) -> None:
+    same(program, *_grads(), graphs=1, breaks=0)
+    with torch.no_grad():
+        same(program, *_grads(), graphs=1, breaks=0)
+
+
+def test_two_arguments_in_one_memory(same) -> None:
+    def program(x, y, most):
+        if x.sum() > most:
+            x.mul_(2)
+            y.add_(1)
+        return x + y
+
+    for most in (0.0, 100.0):
+        base = torch.arange(4.0)
+        same(
+            program, (base[:3], base[1:], most), (base[:3], base[:3], most), (base, base.view(2, 2)[0], most)
+        )
+
+
+@pytest.mark.parametrize("is_before", [True, False])
+def test_what_autograd_saves_ends_the_graph_at_the_branch(is_before: bool) -> None:
+    def program(x, w, most):
+        y = w * x if is_before else w
+        if x.sum() > most:
+            x.mul_(2)
+        return y if is_before else y * x
+
+    compiled = optimize(lambda graph, inputs: graph.forward)(program)
+    for most in (0.0, 100.0):
+        outcomes = []
+        for function in (program, compiled):
+            x, w = torch.arange(3.0), torch.ones(3, requires_grad=True)
+            try:
+                function(x, w, most).sum().backward()
+            except RuntimeError as error:
+                outcomes.append([type(error), x.tolist(), x._version])
+            else:
+                outcomes.append([w.grad.tolist(), x.tolist(), x._version])
+        assert outcomes[0] == outcomes[1]

@@ -160,10 +160,10 @@ class GraphOutput:
         """An operation changes the content of these tensors, and more than the content of those ``lasting``."""
         self.mutates = True
         self.overwritten += [tensor.memory for tensor in written]
-        given = [tensor.memory for tensor in written if _is_given(tensor.memory)]
+        given = [tensor.memory for tensor in written if is_given(tensor.memory)]
         self._changed += [tensor.node for tensor in given]  # which may show other memory later
         self.leaves = self.leaves or not written or bool(given)
-        self.lasts = self.lasts or not written or any(_is_given(tensor.memory) for tensor in lasting)
+        self.lasts = self.lasts or not written or any(is_given(tensor.memory) for tensor in lasting)
         if self.assumes and self.lasts:
             raise GraphBreak(
                 DATA_NUMBER, "something is changed for good after a number from data has decided"
@@ -391,7 +391,7 @@ def _add_symbols(spec: Any, atoms: set[Symbol]) -> None:
             _add_symbols(part, atoms)
 
 
-def _is_given(tensor: WrittenTensor) -> bool:
+def is_given(tensor: WrittenTensor) -> bool:
     """Whether a tensor, or what it is a view of, was there before the graph."""
     return tensor.real is not None or tensor.source is not None or tensor.node.op == "placeholder"
 

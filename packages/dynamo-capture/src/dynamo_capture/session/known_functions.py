@@ -35,7 +35,8 @@ class KnownFunctions:
     """``traced``: to their end; ``calling``: they call modules that have others inside, so that what they do is a large
     part of a program; ``left``: their calls are left to Python. ``loops_left`` are left where they stand;
     ``loops_of_data``: in each round Python is given numbers of tensors; ``one_by_one``: lines with iterators that data
-    end, of which no more may be taken than needed."""
+    end, of which no more may be taken than needed; ``not_taken_back``: lines with branches on data that write to
+    existing tensors, which are not to be done in any case."""
 
     traced: dict[int, CodeType] = field(default_factory=dict)
     calling: dict[int, CodeType] = field(default_factory=dict)
@@ -43,6 +44,7 @@ class KnownFunctions:
     loops_left: dict[object, Loop] = field(default_factory=dict)
     loops_of_data: dict[object, Loop] = field(default_factory=dict)
     one_by_one: set[UserLocation | None] = field(default_factory=set)
+    not_taken_back: set[UserLocation | None] = field(default_factory=set)
 
     def is_small(self, code: CodeType) -> bool:
         """Whether this is surely no large part of a program."""
@@ -75,3 +77,4 @@ class KnownFunctions:
         self.loops_left.clear()
         self.loops_of_data.clear()
         self.one_by_one.clear()
+        self.not_taken_back.clear()

@@ -12,7 +12,7 @@ from typing import Final
 
 from dynamo_capture.frames.frame import Frame
 from dynamo_capture.frames.steps import Step
-from dynamo_capture.interpreter.opcodes.branches.writing import end_of, landing, run_steps
+from dynamo_capture.interpreter.opcodes.branches.walking import end_of, landing, run_steps
 from dynamo_capture.semantics.regions.steered.needless_operands import may_be_computed
 from dynamo_capture.semantics.tensors.content.choices import is_open
 from dynamo_capture.semantics.tensors.content.conditions import as_tensor, asked, combined, is_bool, negated

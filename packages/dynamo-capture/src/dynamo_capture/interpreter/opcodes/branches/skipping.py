@@ -17,7 +17,7 @@ from dynamo_capture.foundation.break_kinds import DATA_NUMBER
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.frames.frame import Frame
 from dynamo_capture.frames.steps import Step
-from dynamo_capture.interpreter.opcodes.branches.writing import landing
+from dynamo_capture.interpreter.opcodes.branches.walking import landing
 from dynamo_capture.semantics.regions.steered.empty_branches import may_be_done, rows_that_decide
 from dynamo_capture.values import Const, SymValue, TensorValue, TupleValue, Value
 from dynamo_capture.values.numbers.condition import DataCondition

@@ -5,28 +5,37 @@
                                  x.copy_(where(mask.any(), x, before))
 
 So the graph goes on, nothing waits for the answer, and the copies are fused with what is around them. The branch is
-tried on a sub-graph first, which is thrown away: it may not raise, draw, or change anything but tensors of this graph,
-it may cost little, and autograd may not follow it (a gradient of what has not been done may be no number).
+tried on a sub-graph first, which is thrown away: it may not raise, draw, or change anything but tensors, it may cost
+little, and autograd may not follow it (a gradient of what has not been done may be no number).
+
+Tensors that existed before count what is written to them. When the graph has run, their counts are set to those of the
+program. What autograd saves compares counts: where it saves anything in this graph, the graph ends at the branch.
 """
 
 from __future__ import annotations
 
 import math
 import operator
+from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Final
 
 import torch
 from torch.fx import Node
 
 from dynamo_capture.foundation.break_kinds import CONTENT_DECIDES
-from dynamo_capture.foundation.errors import GraphBreak, UserRaise
-from dynamo_capture.graph.graph_builder import GraphOutput, WrittenTensor
+from dynamo_capture.foundation.errors import CapturedAnew, GraphBreak, UserRaise
+from dynamo_capture.graph.graph_builder import GraphOutput, WrittenTensor, is_given
 from dynamo_capture.graph.region_body import Body
+from dynamo_capture.runtime.write_counts import TakenBack
 from dynamo_capture.semantics.regions.steered.trials import Trial, is_noticed, is_traced, may_try
 from dynamo_capture.semantics.tensors.content.choices import is_open
+from dynamo_capture.semantics.tensors.content.conditions import as_tensor
 from dynamo_capture.values import Const, TensorValue, TupleValue, Value, one_tensor
 from dynamo_capture.values.base import Context
+from dynamo_capture.values.numbers.condition import DataCondition
+from dynamo_capture.values.tensors.tensor import PLAIN_CLASSES
 from fx_interface.graph import BORN_KEY, EXPECTED_KEY
 from fx_interface.tensor_spec import SPEC_KEY, TensorSpec
 
@@ -54,45 +63,74 @@ _COSTLY: Final = frozenset(
 )
 """Operations that are not done for nothing."""
 _POINTWISE: Final = frozenset({operator.iadd, operator.isub, operator.imul, operator.itruediv})
+_COUNTED: Final = _POINTWISE | {operator.setitem}
+"""What counts as one write, beside methods and functions whose names end with an underscore."""
 
 
 class _Writing(Trial):
-    """The branch as a sub-graph. ``roots``: the tensors of its surroundings that it writes to, by their nodes."""
+    """The branch as a sub-graph. ``roots``: the tensors of its surroundings that it writes to, by their nodes;
+    ``counts``: how often. ``uncounted``: whether something is written to otherwise."""
 
     def __init__(self, parent: GraphOutput) -> None:
         super().__init__(parent)
         self.roots: dict[Node, TensorValue] = {}
+        self.counts: Counter[Node] = Counter()
+        self.uncounted = False
+        self._writes = False
 
     def write(self, written: Sequence[WrittenTensor], lasting: Sequence[WrittenTensor] = ()) -> None:
+        leaves = self.leaves
         GraphOutput.write(self, written, lasting)
+        self.leaves = leaves or not written
         for tensor in written:
             root = tensor.memory
             if root.node.graph is not self.graph:
+                assert isinstance(tensor, TensorValue)
                 assert isinstance(root, TensorValue)
                 self.roots[root.node] = root
+                self.counts[root.node] += 1
+                self._writes = True
+                if tensor.root is not root.root:  # as ``x.data``, which has a count of its own
+                    self.uncounted = True
+
+    def call(self, *args: Any, **options: Any) -> Node:
+        node = super().call(*args, **options)
+        if self._writes and not (_name(node).endswith("_") or node.target in _COUNTED):
+            self.uncounted = True
+        self._writes = False
+        return node
 
 
 def may_be_written(tx: Context, condition: Value) -> bool:
     """Whether a branch on this value may be such a one: data alone answer it, in a graph that nothing transforms."""
+    if isinstance(tx.output, Body) or not may_try(tx):
+        return False
+    if isinstance(condition, DataCondition):
+        return True
     return (
         is_open(condition)
-        and not isinstance(tx.output, Body)
-        and may_try(tx)
         and isinstance(condition, TensorValue)
         and tx.tensors.followed.of(condition) is None
     )
 
 
-def done_and_taken_back(tx: Context, condition: TensorValue, holds: bool, run: Callable[[], None]) -> bool:
-    """Do what ``run`` does where ``condition`` is ``holds``. False: it is of another kind, and the graph has to end."""
-    body = _Writing(tx.output)
-    if not is_traced(tx, body, run) or not body.roots or not _is_harmless(body):
+def done_and_taken_back(
+    tx: Context, condition: Value, holds: bool, tried: Callable[[], None], run: Callable[[], None]
+) -> bool:
+    """Do what ``run`` does where ``condition`` is ``holds``. False: it is of another kind, and the graph has to end.
+    ``tried`` does the same and leaves nothing behind in the frame."""
+    body, place, functions = _Writing(tx.output), tx.where(), tx.policy.functions
+    if not is_traced(tx, body, tried) or not body.roots or not _is_harmless(body):
         return False
-    answer: Value = condition
-    if condition.meta.spec.dtype is not torch.bool:
-        answer = condition.call_method(tx, "to", [Const(torch.bool)], {})
-    if condition.meta.spec.sizes:
-        answer = answer.call_method(tx, "reshape", [TupleValue([])], {})
+    given = {node: root for node, root in body.roots.items() if is_given(root)}
+    if given and (
+        body.uncounted or place in functions.not_taken_back or not all(map(_counts, given.values()))
+    ):
+        return False
+    answer = _answer(tx, condition)
+    devices = {root.meta.spec.device for root in body.roots.values()}
+    if isinstance(condition, DataCondition) and devices != {answer.meta.spec.device}:
+        return False
     before = [one_tensor(root.call_method(tx, "clone", [], {})) for root in body.roots.values()]
     try:
         run()
@@ -101,15 +139,47 @@ def done_and_taken_back(tx: Context, condition: TensorValue, holds: bool, run: C
     for root, earlier in zip(body.roots.values(), before, strict=True):
         pair = [root, earlier] if holds else [earlier, root]
         root.call_method(tx, "copy_", [tx.tensors.call_function(torch.where, [answer, *pair], {})], {})
+    if given:
+        counts = tuple([body.counts[node] for node in given])
+        tx.effects.deferred(TakenBack(holds, counts), [answer, *given.values()], {}, is_note=True)
+        tx.output.closing.append(partial(_check_saves_nothing, tx, place))
     return True
+
+
+def _answer(tx: Context, condition: Value) -> TensorValue:
+    """The truth of a value as a tensor without dimensions."""
+    if isinstance(condition, DataCondition):
+        return as_tensor(tx, condition)
+    assert isinstance(condition, TensorValue)
+    answer: Value = condition
+    if condition.meta.spec.dtype is not torch.bool:
+        answer = condition.call_method(tx, "to", [Const(torch.bool)], {})
+    if condition.meta.spec.sizes:
+        answer = answer.call_method(tx, "reshape", [TupleValue([])], {})
+    return one_tensor(answer)
+
+
+def _counts(root: TensorValue) -> bool:
+    """Whether what is written to an existing tensor is counted for it alone, and can be counted back."""
+    is_kept = root.source is not None and root.real is not None and not root.is_replaced
+    return is_kept and not root.meta.is_inference and root.meta.cls in PLAIN_CLASSES
+
+
+def _check_saves_nothing(tx: Context, place: Any) -> None:
+    """Captures the frame anew where autograd may have saved a tensor whose count of writes is set back."""
+    if tx.output.saving:
+        tx.policy.functions.not_taken_back.add(place)
+        raise CapturedAnew
 
 
 def _is_harmless(body: _Writing) -> bool:
     """Whether nobody can tell that it has been done, and taken back."""
-    if is_noticed(body, body.roots.values()) or not all(map(_takes_any_content, body.failing)):
+    made = [root for root in body.roots.values() if not is_given(root)]
+    if is_noticed(body, made) or not all(map(_takes_any_content, body.failing)):
         return False
-    most = max(_numel(node) for node in body.roots)
-    return costs_little(body) and not any(_numel(node) > 2 * most for node in _calls(body))
+    most, calls = max(_numel(node) for node in body.roots), _calls(body)
+    is_cheap = are_cheap(calls, _MOST_NODES * len(body.roots))
+    return is_cheap and not any(_numel(node) > 2 * most for node in calls)
 
 
 def costs_little(body: Body) -> bool:
