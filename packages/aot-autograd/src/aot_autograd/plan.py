@@ -67,10 +67,15 @@ class Replay:
 
 @dataclass(frozen=True, slots=True)
 class ViewOf:
-    """A view of an input, a graph result or another view, made again at run time so that aliasing is eager's."""
+    """A view of an input, a graph result or another view, made again at run time so that aliasing is eager's.
+
+    ``is_older``: than the last write that its base counts. Autograd makes the history of such a view anew as soon as
+    its base has one, or refuses to.
+    """
 
     base: FromGraph | FromInput | FromResult
     steps: tuple[Replay, ...]
+    is_older: bool = False
 
 
 @dataclass(frozen=True, slots=True)

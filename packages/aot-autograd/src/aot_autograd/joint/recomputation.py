@@ -44,10 +44,11 @@ def _differentiable(joint: Joint) -> dict[int, Any]:
 
 
 def _read_and_written(joint: Joint) -> tuple[int, ...]:
-    """The inputs that are overwritten and on whose old content a differentiable result depends, or what is written to
-    an input that autograd follows."""
+    """The inputs that are overwritten and on whose old content a result depends that may still be differentiated, or
+    what is written to an input that autograd follows."""
     followed = [joint.results.graph[m.graph_index].value for m in joint.mutated if m.differentiable]
-    needed = _depended_on([*_differentiable(joint).values(), *followed])
+    open_to_backwards = [v for index, v in _differentiable(joint).items() if index not in joint.released]
+    needed = _depended_on([*open_to_backwards, *followed])
     old = ((m.input_index, joint.inputs[m.input_index]) for m in joint.mutated)
     return tuple(index for index, value in old if value is not None and value.number in needed)
 

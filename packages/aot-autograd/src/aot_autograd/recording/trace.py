@@ -30,15 +30,16 @@ from fx_interface.torch_symbols.sym_nodes import SizeTable
 class TracedTensor(torch.Tensor):
     """A tensor without data: its storage record, the view that leads to it, and its value when last read.
 
-    ``offset``: where it begins in its memory, in elements.
+    ``offset``: where it begins in its memory, in elements; ``born``: the version that its memory had when it was made.
     """
 
-    __slots__ = ("generation", "offset", "storage_record", "value", "view_step")
+    __slots__ = ("born", "generation", "offset", "storage_record", "value", "view_step")
     storage_record: Storage
     view_step: ViewStep | None
     value: Value
     generation: int
     offset: IntLike
+    born: int
 
     __torch_function__ = torch._C._disabled_torch_function_impl  # type: ignore[assignment]
 
@@ -94,6 +95,7 @@ class Trace:
         made.value = value
         made.generation = storage.generation
         made.offset = offset
+        made.born = 0 if storage.base is None or storage.base.is_inference() else storage.base._version
         return made
 
     def fresh(self, value: Value, input_index: int | None = None, begin: int = 0) -> TracedTensor:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from types import MappingProxyType
 from typing import Any, Protocol
 
@@ -23,6 +24,8 @@ from aot_autograd.plan import (
 from fx_interface.symbols import Expr, Symbol, evaluate
 
 _NOTHING: Mapping[int, Any] = MappingProxyType({})
+_AS_IT_IS = nullcontext()
+_set_versions = torch._C._autograd._unsafe_set_version_counter
 
 
 class Maker(Protocol):
@@ -138,11 +141,23 @@ def _make(
             return value
         case AsInference(plain):
             return _as_inference(_make(plain, inputs, results, made, sizes, operators))
-        case ViewOf(base, steps):
+        case ViewOf(base, steps, is_older):
             value = _make(base, inputs, results, made, sizes, operators)
-            for step in steps:
-                value = replay(value, step, sizes, operators[step.op])
+            with _one_write_ago(value) if is_older and not value.is_inference() else _AS_IT_IS:
+                for step in steps:
+                    value = replay(value, step, sizes, operators[step.op])
             return value
+
+
+@contextmanager
+def _one_write_ago(base: torch.Tensor) -> Iterator[None]:
+    """Views that are made of ``base`` here are older, for autograd, than its last write."""
+    version = base._version
+    _set_versions((base,), (max(version - 1, 0),))
+    try:
+        yield
+    finally:
+        _set_versions((base,), (version,))
 
 
 def _as_inference(value: torch.Tensor) -> torch.Tensor:

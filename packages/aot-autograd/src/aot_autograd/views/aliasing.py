@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from operator import itemgetter
 from typing import Any
 
@@ -121,6 +121,8 @@ def classify(trace: Trace, outputs: Sequence[Any], *, training: bool) -> Results
             # Another object, of which autograd may later be told something else.
             operator = "aten::alias.default" if output.requires_grad else "aten::detach.default"
             recipe = ViewOf(recipe, (Replay(operator, (), (), None, False),))
+        if isinstance(recipe, ViewOf) and _is_older(output):
+            recipe = replace(recipe, is_older=True)
         found.recipes.append(recipe)
         if isinstance(recipe, ViewOf) and output.requires_grad:
             found.views[position] = output
@@ -178,6 +180,12 @@ def _mark_inference(found: Results, outputs: Sequence[Any]) -> None:
                     "AOT120", "the program leaves inference mode by itself and returns what it makes there"
                 )
             found.recipes[position] = AsInference(recipe)
+
+
+def _is_older(view: TracedTensor) -> bool:
+    """Whether the view, which has no history, was made before a write that its base counts."""
+    base = view.storage_record.base
+    return not (view.requires_grad or base.is_inference()) and view.born < base._version
 
 
 def _is_of_input(recipe: Recipe) -> bool:

@@ -17,6 +17,11 @@ def _scaled(z: torch.Tensor, x: torch.Tensor) -> Any:
     return z.exp()
 
 
+def _doubled(z: torch.Tensor) -> Any:
+    z.mul_(2)
+    return z.exp()
+
+
 def _overwritten(z: torch.Tensor, x: torch.Tensor) -> Any:
     z.copy_(x.sin())
     return z * z, z.sum()
@@ -81,11 +86,12 @@ def test_derivatives_of_inputs_that_are_written(compiled: Any, program: Any, cou
     torch.testing.assert_close(found[1], found[0])
 
 
+@pytest.mark.parametrize("count", [3, 20000])
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_derivatives_of_small_inputs_that_eager_made(compiled: Any, program: Any) -> None:
+def test_derivatives_of_inputs_that_eager_made(compiled: Any, program: Any, count: int) -> None:
     found = []
     for wrap in (_identity, compiled):
-        x = torch.linspace(0.1, 1, 3, dtype=torch.float64).requires_grad_()
+        x = torch.linspace(0.1, 1, count, dtype=torch.float64).requires_grad_()
         results = wrap(program)(x.sinh(), x)  # nobody else holds the input
         if program is _without_gradients:
             with pytest.raises(RuntimeError, match="modified by an inplace operation"):
@@ -96,12 +102,67 @@ def test_derivatives_of_small_inputs_that_eager_made(compiled: Any, program: Any
     torch.testing.assert_close(found[1], found[0])
 
 
-def test_a_large_input_that_eager_made_is_refused(compiled: Any) -> None:
+@pytest.mark.parametrize("keep", [False, True])
+def test_a_large_copy_lives_until_the_backward(compiled: Any, keep: bool) -> None:
     x = torch.linspace(0.1, 1, 20000, dtype=torch.float64).requires_grad_()
-    result = compiled(_scaled)(x.sinh(), x)
+    z = x.sinh()
+    result = compiled(_doubled)(z)
+    (before,) = z.grad_fn.remembered.before
+    assert before.known.numel() == 20000
+    result.sum().backward(retain_graph=keep)
+    (before,) = z.grad_fn.remembered.before
+    assert isinstance(before.known, torch.Tensor) is keep
+
+
+def test_a_copy_that_does_not_fit_is_not_made(compiled: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def clone(tensor: torch.Tensor) -> torch.Tensor:
+        raise torch.OutOfMemoryError
+
+    x = torch.linspace(0.1, 1, 20000, dtype=torch.float64).requires_grad_()
+    z = x.sinh()
+    program = compiled(_doubled)
+    program(x.sinh())
+    with monkeypatch.context() as patched:
+        patched.setattr(torch.Tensor, "clone", clone)
+        result = program(z)
     (gradient,) = torch.autograd.grad(result.sum(), x, create_graph=True)
-    with pytest.raises(RuntimeError, match=r"(?s)AOT301.*an input that is large"):
+    torch.testing.assert_close(gradient, 2 * x.cosh() * (2 * x.sinh()).exp())
+    with pytest.raises(RuntimeError, match=r"(?s)AOT301.*is gone"):
         gradient.sum().backward()
+
+
+def test_parameters_that_are_updated_are_not_copied(compiled: Any) -> None:
+    """The program has differentiated the loss, and nobody can do so again."""
+
+    def step(w: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+        loss = (w * x).exp().sum()
+        (gradient,) = torch.autograd.grad(loss, w)
+        with torch.no_grad():
+            w.sub_(gradient, alpha=0.1)
+        return loss
+
+    w = torch.ones(20000, dtype=torch.float64, requires_grad=True)
+    loss = compiled(step)(w, torch.ones(20000, dtype=torch.float64))
+    kept = [] if loss.grad_fn is None else loss.grad_fn.remembered.before
+    assert not any(isinstance(one.known, torch.Tensor) for one in kept)
+
+
+def test_a_large_leaf_that_is_overwritten(compiled: Any) -> None:
+    """What it held does not matter, and the gradient leads to the leaf."""
+
+    def program(w: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+        with torch.no_grad():
+            w.copy_(x)
+        return w.exp()
+
+    found = []
+    for wrap in (_identity, compiled):
+        x = torch.linspace(0, 1, 20000, dtype=torch.float64)
+        w = torch.ones(20000, dtype=torch.float64, requires_grad=True)
+        (first,) = torch.autograd.grad(wrap(program)(w, x).sum(), w, create_graph=True)
+        first.sum().backward()
+        found.append([first, w, w.grad])
+    torch.testing.assert_close(found[1], found[0])
 
 
 def test_results_that_use_buffers_that_are_written(compiled: Any) -> None:

@@ -39,10 +39,16 @@ def with_its_hooks(value: Any) -> Any:
     hooked = _top_hooks(True) is not None
     if maker is None:
         return value if not hooked or value._backward_hooks else weakref.ref(value)
-    remade = _made_by((maker, value.output_nr)) is not None
+    remade = can_be_made_again(value)
     if not CAN_BE_FREED:  # a derivative that is refused could not lead to the place of one that is gone
         return weakref.ref(value) if remade and not value._backward_hooks else value
     return Freed.of(value) if remade or hooked else value
+
+
+def can_be_made_again(value: torch.Tensor) -> bool:
+    """Whether a compiled function made the tensor, and is asked to make it again when it is gone."""
+    maker = value.grad_fn
+    return maker is not None and _made_by((maker, value.output_nr)) is not None
 
 
 def made_again(node: Any, index: int, version: int, freed: weakref.ref[torch.Tensor]) -> torch.Tensor | None:

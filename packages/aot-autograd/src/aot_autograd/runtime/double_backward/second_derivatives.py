@@ -2,9 +2,9 @@
 
 A compiled backward graph has no derivative of its own. Under ``create_graph=True`` torch's autograd differentiates the
 program's own operators instead, from the inputs, the random state and the autocast that the forward had, and the
-gradients depend on inputs and incoming gradients as eager's do, to any order. Where that is not possible (results
-depend on a large input that is overwritten, an input is gone or was changed since) the gradients are the compiled
-ones, and differentiating *them* raises AOT301: never a wrong or missing second derivative.
+gradients depend on inputs and incoming gradients as eager's do, to any order. Where that is not possible (an input is
+gone or was changed since) the gradients are the compiled ones, and differentiating *them* raises AOT301: never a wrong
+or missing second derivative.
 """
 
 from __future__ import annotations
@@ -73,10 +73,12 @@ class Remembered(NamedTuple):
         written = [place for before in self.before if (place := before.place()) is not None]
         return [*written, *places_of_gone([value for value, _ in self.loose])]
 
-    def let_go(self) -> Remembered:
-        """The same, which keeps none of the other inputs."""
-        loose = tuple([(loosely(value), version) for value, version in self.loose])
-        return self._replace(loose=loose)
+    def let_go(self, with_inputs: bool) -> Remembered:
+        """The same without large copies of written inputs and, ``with_inputs``, without the other inputs."""
+        kept = self._replace(before=tuple([one.let_go() for one in self.before]))
+        if not with_inputs:
+            return kept
+        return kept._replace(loose=tuple([(loosely(value), version) for value, version in self.loose]))
 
 
 _NOTHING = Remembered((), (), (), ())
@@ -139,7 +141,8 @@ class Repetition:
         self.keep = [
             loosely if i in self.written else _as_it_is if again else with_its_hooks for i in self.loose
         ]
-        self.lets_go = bool(self.loose) and not again
+        self.lets_go_of_inputs = bool(self.loose) and not again
+        self.lets_go = self.lets_go_of_inputs or bool(self.before)
         self.count = plan.inputs
         self.read = ReadResults(plan, backward_plan)
         self.wanted = backward_plan.gradient_of
@@ -173,7 +176,7 @@ class Repetition:
             return self.why_not
         before = {one.number: one.again(node) for one in remembered.before}
         if any(one is None for one in before.values()):
-            return "it writes to an input that is large, and no compiled function can make that again"
+            return "what one of its inputs held before it was written to is gone"
         made: list[Any] = [None] * self.count
         overwritten = getattr(node, "overwritten", ())
         for index, slot in zip(self.saved, self.slots, strict=True):

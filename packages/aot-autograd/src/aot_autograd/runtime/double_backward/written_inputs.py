@@ -2,8 +2,9 @@
 
     def f(z): z.mul_(2); return z.exp()          # z has a history that leads to w
 
-The forward overwrites what ``z`` held and gives it another place in autograd's graph. A small input is copied, with its
-history. Of a large one its place is kept, without memory, and the compiled function that made it makes it again.
+The forward overwrites what ``z`` held and gives it another place in autograd's graph. So ``z`` is copied, with its
+history. Where it is large, its place is kept without memory if that does: if nothing that is differentiated depends on
+what it held, or if a compiled function made it, which then makes it again.
 """
 
 from __future__ import annotations
@@ -13,12 +14,24 @@ from typing import Any, Final, NamedTuple
 
 import torch
 
-from aot_autograd.runtime.double_backward.freed_inputs import made_again
+from aot_autograd.runtime.double_backward.freed_inputs import can_be_made_again, made_again
 from aot_autograd.runtime.hooks.freed_tensors import CAN_BE_FREED, Freed
 
 _SMALL: Final = 1 << 16
-"""Bytes of an input that are copied in each call whose gradients may be asked for: a copy costs some microseconds."""
+"""Bytes of an input that are always copied: that takes a microsecond or two, less than to do without."""
 _set_grad_enabled = torch._C._set_grad_enabled
+
+
+class _InPlaceOf(torch.autograd.Function):
+    """``content``, whose gradient goes to the leaf ``original``."""
+
+    @staticmethod
+    def forward(ctx: Any, content: torch.Tensor, original: torch.Tensor) -> torch.Tensor:
+        return content.view_as(content)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        return None, gradients[0]
 
 
 class NotCopied(NamedTuple):
@@ -53,7 +66,13 @@ class NotCopied(NamedTuple):
             return content
         if not torch.is_grad_enabled():
             return content.requires_grad_()
-        return None if self.place is None else Freed.of(self.place).tensor(content)
+        if self.place is not None:
+            return Freed.of(self.place).tensor(content)
+        original = self.tensor()
+        if original is None or not original.is_leaf:
+            return None
+        led: torch.Tensor = _InPlaceOf.apply(content, original)  # type: ignore[no-untyped-call]
+        return led
 
 
 class Before(NamedTuple):
@@ -65,13 +84,22 @@ class Before(NamedTuple):
     @classmethod
     def of(cls, number: int, value: torch.Tensor, is_read: bool) -> Before:
         """Called by a forward, with gradients off, before the write."""
-        if not (is_read or value.requires_grad) or value.numel() * value.element_size() > _SMALL:
+        if not (is_read or value.requires_grad) or _does_without_copy(value, is_read):
             return cls(number, NotCopied.of(value, is_read))
         _set_grad_enabled(True)
         try:
             return cls(number, value.clone())
+        except torch.OutOfMemoryError:  # eager would not have made it
+            return cls(number, NotCopied.of(value, is_read))
         finally:
             _set_grad_enabled(False)
+
+    def let_go(self) -> Before:
+        """The same without a large copy: a program that has been differentiated for the last time."""
+        known = self.known
+        if isinstance(known, NotCopied) or known.numel() * known.element_size() <= _SMALL:
+            return self
+        return self._replace(known=NotCopied(None, -1, weakref.ref(known), known.requires_grad, None))
 
     def again(self, node: Any) -> torch.Tensor | None:
         """The input as it was in the call of ``node``, at its place in autograd's graph where gradients are on; None
@@ -85,3 +113,12 @@ class Before(NamedTuple):
         """Something at its place in autograd's graph, if it had a history that is known."""
         known = self.known.place if isinstance(self.known, NotCopied) else self.known
         return known if known is not None and known.requires_grad else None
+
+
+def _does_without_copy(value: torch.Tensor, is_read: bool) -> bool:
+    """Whether a large input can be told without a copy of what it holds."""
+    if value.numel() * value.element_size() <= _SMALL:
+        return False
+    if is_read:
+        return can_be_made_again(value)
+    return value.is_leaf or CAN_BE_FREED

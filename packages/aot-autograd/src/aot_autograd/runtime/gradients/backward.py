@@ -93,7 +93,7 @@ class Backward:
     ) -> Sequence[Any]:
         gradients = self._gradients(ctx, grads, complete, choice)
         if self._repetition.lets_go and self.collector.is_finished(ctx):
-            ctx.remembered = ctx.remembered.let_go()
+            ctx.remembered = ctx.remembered.let_go(self._repetition.lets_go_of_inputs)
         return gradients
 
     def _gradients(
