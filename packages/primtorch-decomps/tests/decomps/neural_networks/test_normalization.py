@@ -7,8 +7,9 @@ import math
 import pytest
 import torch
 
+from primtorch_decomps import decompose
 from primtorch_decomps.registry import overload
-from primtorch_decomps.testing import check_operator
+from primtorch_decomps.testing import aten_graph, check_operator
 
 ATEN = torch.ops.aten
 
@@ -101,6 +102,29 @@ def test_infinite_gradients_reach_what_they_reach_in_eager(affine: bool) -> None
         _, mean, rstd = ATEN.native_group_norm.default(x, weight, weight, rows, 4, 1, 2, 1e-5)
         args = (grad, x, mean, rstd, weight, rows, 4, 1, 2, [True, False, False])
         check_operator("aten.native_group_norm_backward.default", *args)
+
+
+@pytest.mark.parametrize("bias", [None, 0.0])
+@pytest.mark.parametrize("weight", [None, 2.0, -2.0])
+@pytest.mark.parametrize("number", [1.0, -1.0, 0.0])
+def test_equal_numbers_give_zeros_of_eagers_sign(
+    number: float, weight: float | None, bias: float | None
+) -> None:
+    """What is divided by such a zero becomes infinite, with the zero's sign."""
+    x = torch.full((2, 4, 8), number)
+    row, channels = (
+        [None if value is None else torch.full((size,), value) for value in (weight, bias)] for size in (8, 4)
+    )
+    for op, args in (
+        (ATEN.native_layer_norm.default, (x, [8], *row, 1e-5)),
+        (ATEN.native_group_norm.default, (x, *channels, 2, 4, 8, 2, 1e-5)),
+        (ATEN._native_batch_norm_legit.no_stats, (x, *channels, True, 0.1, 1e-5)),
+    ):
+        module, inputs = aten_graph(op, args, {})
+        (found,) = decompose(module)(*inputs)
+        expected = op(*args)[0]
+        assert torch.equal(expected, torch.zeros(2, 4, 8)), op
+        assert torch.equal(found[0].signbit(), expected.signbit()), op
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)

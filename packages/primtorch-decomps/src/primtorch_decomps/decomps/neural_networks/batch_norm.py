@@ -10,7 +10,7 @@ import torch
 from fx_interface.symbols import ShapeEnv
 from fx_interface.tensor_spec import TensorSpec
 from primtorch_decomps.decomps.arithmetic.moments import moments
-from primtorch_decomps.decomps.neural_networks.normalization import by_channel, wide
+from primtorch_decomps.decomps.neural_networks.normalization import by_channel, shifted, wide
 from primtorch_decomps.errors import RuleMismatchError
 from primtorch_decomps.prims import PrimTensor, ops
 from primtorch_decomps.promotion import compute_dtype
@@ -37,8 +37,7 @@ def _applied(
     result = (wide(x) - by_channel(mean, x.rank)) * by_channel(scale, x.rank)
     if weight is not None:
         result = result * by_channel(weight, x.rank)
-    if bias is not None:
-        result = result + by_channel(bias, x.rank)
+    result = shifted(result, None if bias is None else by_channel(bias, x.rank))
     return ops.convert_dtype(result, x.dtype)
 
 

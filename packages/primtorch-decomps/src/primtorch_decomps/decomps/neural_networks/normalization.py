@@ -25,6 +25,14 @@ def wide(x: PrimTensor) -> PrimTensor:
     return ops.convert_dtype(x, compute_dtype(x.dtype))
 
 
+def shifted(normal: PrimTensor, bias: Optional) -> PrimTensor:
+    """``normal + bias``. Without a bias kernels on a CPU add 0, so that they give no negative zero: what is divided by
+    the result has the sign of the numerator."""
+    if bias is not None:
+        return normal + bias
+    return normal + 0.0 if normal.device.type == "cpu" else normal
+
+
 def _inner_dims(x: PrimTensor, normalized_shape: Sequence[IntLike]) -> tuple[int, ...]:
     start = x.rank - len(normalized_shape)
     if start < 0 or not same_sizes(x.sizes[start:], normalized_shape, current_trace().env):
@@ -62,8 +70,7 @@ def native_layer_norm(
     result = (source - mean) * rstd
     if weight is not None:
         result = result * wide(weight)
-    if bias is not None:
-        result = result + wide(bias)
+    result = shifted(result, None if bias is None else wide(bias))
     stored = statistics_dtype(x, weight, bias)
     return (
         ops.convert_dtype(result, x.dtype),
@@ -227,8 +234,7 @@ def native_group_norm(
     result = ops.reshape((source - centre) * scale, x.sizes)
     if weight is not None:
         result = result * by_channel(weight, x.rank)
-    if bias is not None:
-        result = result + by_channel(bias, x.rank)
+    result = shifted(result, None if bias is None else by_channel(bias, x.rank))
     stored = statistics_dtype(x, weight, bias)
     return (
         ops.convert_dtype(broadcast_to(result, x.sizes), x.dtype),
