@@ -35,6 +35,21 @@ def test_views_of_inputs_are_made_again(library: Any) -> None:
     assert [step.op for step in recipe.steps] == ["aten::t.default", "aten::select.int"]
 
 
+def test_negated_and_conjugated_results_are_made_again(library: Any) -> None:
+    """A compiled graph has no tensors that are marked so, only numbers."""
+    conjugated = torch.complex(torch.ones(3), torch.ones(3)).conj()
+    for program in (lambda x: (torch.complex(x, x).conj().imag,), lambda x: (torch.complex(x, x).conj(),)):
+        (recipe,) = plan_of(program, library, torch.ones(3)).recipes
+        assert isinstance(recipe, ViewOf)
+        assert recipe.base == FromGraph(0)
+        run = compile_joint(
+            symbolic_trace(program), [torch.ones(3)], operators=library, forward_compiler=lambda graph: graph
+        )
+        (result,) = run(torch.ones(3))
+        assert (result.is_neg(), result.is_conj()) == (not result.is_complex(), result.is_complex())
+        assert torch.equal(result, conjugated if result.is_complex() else conjugated.imag)
+
+
 def test_results_that_share_memory_share_a_base(library: Any) -> None:
     def function(x: Any) -> Any:
         y = x.exp()

@@ -107,7 +107,8 @@ def classify(trace: Trace, outputs: Sequence[Any], *, training: bool) -> Results
     sharing.update(
         id(tensor.storage_record)
         for tensor in outputs
-        if isinstance(tensor, TracedTensor) and _reaches_into_itself(trace, tensor)
+        if isinstance(tensor, TracedTensor)
+        and (tensor.is_neg() or tensor.is_conj() or _reaches_into_itself(trace, tensor))
     )
     found.roots = _roots(outputs)
     for position, output in enumerate(outputs):
