@@ -26,7 +26,7 @@ from dynamo_capture.codegen.makes import catalogue  # noqa: F401  # fills the ta
 from dynamo_capture.codegen.method_pairs import take_methods_apart
 from dynamo_capture.codegen.modes_aside import ModesAside
 from dynamo_capture.codegen.reconstruct import EXISTING, GRAPH, Reconstruction
-from dynamo_capture.codegen.replay import replay, replay_content, visit_effects
+from dynamo_capture.codegen.replay import compute_late, replay, replay_content, visit_effects
 from dynamo_capture.codegen.variables import variables_at_break
 from dynamo_capture.foundation.break_kinds import DISPATCH_IN_PYTHON, NOT_RECONSTRUCTIBLE
 from dynamo_capture.foundation.errors import GraphBreak, UserRaise
@@ -226,6 +226,7 @@ class Assembly:
             self._fetch(list(to.indirect), cells)
             to.store(EXISTING)
         if compiled is None:
+            compute_late(self._tx.effects, to)
             return
         self._follow(to, inputs, cells)
         frame = self._frame
@@ -244,16 +245,14 @@ class Assembly:
                 to.store(GRAPH)
             else:
                 emitter.pop_top()
+        compute_late(self._tx.effects, to)
 
     def _draw(self, to: Reconstruction, cells: set[str]) -> None:
         """Draw random numbers into variables, which the graph and what follows it read."""
         draws = self._tx.draws.log
         if not draws:
             return
-        sources = list(dict.fromkeys(draw.source for draw in draws))
-        if None in sources:
-            sources.remove(None)
-            sources.append(None)
+        sources = sorted(dict.fromkeys(draw.source for draw in draws), key=lambda source: source is None)
         self._fetch([source for source in sources if source is not None], cells)
         to.store(GENERATORS)
         to.call(replacement_calls.generator_states, lambda: self._emitter.load_fast(GENERATORS))

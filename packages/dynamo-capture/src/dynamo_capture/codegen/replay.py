@@ -21,8 +21,10 @@ def visit_effects(tx: Trace, effects: Effects, collector: Collector) -> None:
     for entry in effects.log.values():
         for value in _values(tx, entry):
             collector.visit(value)
-    for handle in effects.hooks:  # made once, whether or not the program keeps it
-        collector.shared.add(id(handle))
+    for value in effects.late:
+        collector.visit(value)
+    for made in (*effects.hooks, *effects.late):  # once, whether or not the program keeps it
+        collector.shared.add(id(made))
 
 
 def _values(tx: Trace, entry: tuple[Any, ...]) -> list[Value]:
@@ -51,6 +53,13 @@ def _content(tx: Trace, owner: Value) -> list[Value]:
         return list(owner.items.values())
     assert isinstance(owner, ListValue)
     return owner.appended if owner.is_unread else list(owner.items)
+
+
+def compute_late(effects: Effects, to: Reconstruction) -> None:
+    """Emit what is computed of results of the graph, in the order of the program."""
+    for value in effects.late:
+        to.push(value)
+        to.emitter.pop_top()
 
 
 def replay(tx: Trace, effects: Effects, to: Reconstruction) -> None:

@@ -91,6 +91,8 @@ class Effects(Protocol[V]):
     """Whether changes are noted in ``touched``."""
     of_caches: dict[int, tuple[V, Any]]
     """Containers that a function with a cache has given for sizes that vary, each with the part of it that it is."""
+    late: list[V]
+    """What is computed of results of the graph, in order, before anything else is done."""
 
     def advances(self, iterator: V) -> None:
         """An iterator gives an item; iterators of before the trace tell the log themselves."""

@@ -375,3 +375,9 @@ def call_outside(function: Callable[..., Any], args: tuple[Any, ...], kwargs: di
 def choose(condition: Any, yes: Any, no: Any) -> Any:
     """The one that ``max`` or ``min`` of tensors has kept."""
     return yes if condition else no
+
+
+def followed(function: Callable[..., Any], *operands: Any) -> Any:
+    """What a function gives where autograd follows it, as it did where the program has called it."""
+    with torch.inference_mode(False), torch.enable_grad():
+        return function(*operands)

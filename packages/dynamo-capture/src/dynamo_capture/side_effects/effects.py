@@ -28,7 +28,8 @@ class Effects:
     ``is_namespace``: whether a dict holds globals that the trace knows by their names. ``attribute_dicts``: ends the
     graph where an object and its dictionary are both known.
     ``touched`` lists every object that is changed, while ``watching``: also those that the trace made, and None for a
-    deferred call. ``of_caches``: containers that a function with a cache has given for sizes that vary.
+    deferred call. ``of_caches``: containers that a function with a cache has given for sizes that vary. ``late``: what
+    is computed of results of the graph, in order, before anything else is done.
     """
 
     def __init__(
@@ -42,6 +43,7 @@ class Effects:
         self.watching = False
         self.touched: list[Any] = []
         self.hooks: list[HookHandle] = []
+        self.late: list[Value] = []
         self.of_caches: dict[int, tuple[Value, CachedPart]] = {}
         self._count = 0
         self._notes: set[int] = set()

@@ -18,7 +18,13 @@ from dynamo_capture.semantics.operators.object_operators import by_methods, cont
 from dynamo_capture.semantics.operators.pairs import Pairs
 from dynamo_capture.semantics.operators.refusals import TEXTS, check_containers, naming, refused
 from dynamo_capture.semantics.tensors.arguments import numpy_numbers
-from dynamo_capture.semantics.tensors.content import choices, conditions, data_floats, late_floats
+from dynamo_capture.semantics.tensors.content import (
+    choices,
+    conditions,
+    data_floats,
+    late_floats,
+    late_tensors,
+)
 from dynamo_capture.values import (
     Const,
     DictValue,
@@ -40,6 +46,7 @@ from dynamo_capture.values.numbers.condition import DataCondition
 from dynamo_capture.values.operator_methods import BINARY, BinaryOperator, check_metaclass
 from dynamo_capture.values.tensors.array import ArrayValue
 from dynamo_capture.values.tensors.chosen import ChosenValue
+from dynamo_capture.values.tensors.late import LateTensor
 from fx_interface.symbols import Expr, Relation
 
 _SYMBOLIC: dict[str, Callable[[Any, Any], Any]] = {
@@ -79,6 +86,12 @@ def binary(tx: Context, symbol: str, lhs: Value, rhs: Value) -> Value:
     if found is None:
         raise refused(tx, lhs, rhs, symbol)
     return found
+
+
+@_PAIRS.either(LateTensor, ChosenValue)
+def _of_late(tx: Context, row: BinaryOperator, lhs: Value, rhs: Value) -> Value | None:
+    """What is computed behind the graph."""
+    return late_tensors.binary(tx, row, lhs, rhs)
 
 
 @_PAIRS.either(ArrayValue)
