@@ -1,8 +1,9 @@
 """Programs interrupted at a random moment: while a function is compiled, is compiled again, or runs.
 
-An interrupt (``KeyboardInterrupt``) arrives where a Python function begins, as Python's own does that a signal brings:
-here by a profile function that counts calls and raises at one of them, so that the same seed interrupts at the same
-place. Eager is interrupted at each instruction in turn, which gives the states that a program can be left in.
+An interrupt (``KeyboardInterrupt``) arrives where a Python function begins or a builtin has returned, as Python's own
+does that a signal brings: here by a profile function that counts calls and raises at one of them, so that the same
+seed interrupts at the same place. Eager is interrupted at each instruction in turn, which gives the states that a
+program can be left in.
 
 A program that is interrupted while it is compiled must be left in one of them: effects in order and each of them once,
 tensors written or not, blocks and locks left, the interrupt raised or caught. Where it runs compiled, effects of a
@@ -148,14 +149,14 @@ def _is_own(asking: Any) -> bool:
 
 
 class _Interrupt:
-    """A profile function that raises where the call of this number begins; 0: never. ``place``: where that was;
-    ``compiles``: whether something was being compiled."""
+    """A profile function that raises where the call of this number begins, or ends if it is a builtin's; 0: never.
+    ``place``: where that was; ``compiles``: whether something was being compiled."""
 
     def __init__(self, number: int) -> None:
         self.number, self.calls, self.place, self.compiles = number, 0, "", False
 
     def __call__(self, frame: Any, event: str, argument: Any) -> None:
-        if event != "call" or frame.f_code.co_filename.startswith(PROGRAM):
+        if event != "c_return" and (event != "call" or frame.f_code.co_filename.startswith(PROGRAM)):
             return
         self.calls += 1
         if self.calls == self.number:
@@ -284,7 +285,7 @@ def _among(outcome: Any, states: list[Any]) -> list[str]:
 
 def _like(outcome: Any, states: list[Any]) -> list[str]:
     """No effect more often than in a state, but for those of generators that are closed, whether or not the graph has
-    gone on with them."""
+    gone on with them; locks and modes as in one."""
     log, wrong = outcome[1][:-5], []
     most: Counter[Any] = Counter()
     for _, state in states:
@@ -294,6 +295,8 @@ def _like(outcome: Any, states: list[Any]) -> list[str]:
     }
     if more:
         wrong.append(f"did more often than eager: {more}")
+    if not any(outcome[1][-3] == state[-3] and outcome[1][-1] == state[-1] for _, state in states):
+        wrong.append("holds locks or modes that eager cannot be left with")
     return wrong
 
 

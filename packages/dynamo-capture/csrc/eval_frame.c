@@ -185,6 +185,45 @@ static PyObject *ask(FXSThread *thread, _PyInterpreterFrame *frame, Py_ssize_t e
     return answer;
 }
 
+/* How often a callback is asked what raises an exception, if an interrupt arrives each time. */
+#define FXS_ASKED_FOR_RAISING 64
+
+/* The callback has raised, perhaps as it began, by an interrupt. An answer that raises the exception under the handlers
+ * that the frame begins under: `callback.raising(code, exception)` gives an entry with the exception as its `extra`, or
+ * None where there are none. NULL with the exception otherwise. What interrupts that is raised instead. */
+static PyObject *ask_for_raising(FXSThread *thread, PyCodeObject *code)
+{
+    for (int asked = 0; asked < FXS_ASKED_FOR_RAISING; asked++) {
+        PyObject *type, *value, *traceback;
+        PyErr_Fetch(&type, &value, &traceback);
+        PyErr_NormalizeException(&type, &value, &traceback);
+        if (traceback != NULL) {
+            PyException_SetTraceback(value, traceback);
+        }
+        PyObject *callback = fxs_activate(thread, NULL);
+        PyObject *raising = PyObject_GetAttrString(callback, "raising");
+        PyObject *answer = raising == NULL ? NULL : PyObject_CallFunctionObjArgs(raising, code, value, NULL);
+        int is_without = raising == NULL && PyErr_ExceptionMatches(PyExc_AttributeError);
+        Py_XDECREF(raising);
+        Py_XDECREF(fxs_activate(thread, callback));
+        if (answer != NULL && PyObject_TypeCheck(answer, &FXSEntry_Type)) {
+            Py_DECREF(type);
+            Py_DECREF(value);
+            Py_XDECREF(traceback);
+            return answer;
+        }
+        if (answer != NULL || is_without) {
+            Py_XDECREF(answer);
+            PyErr_Restore(type, value, traceback); /* instead of what is missing */
+            return NULL;
+        }
+        Py_DECREF(type);
+        Py_DECREF(value);
+        Py_XDECREF(traceback);
+    }
+    return NULL;
+}
+
 /* What a callback has of a code; NULL with an exception on failure. */
 static FXSVersions *versions_of(void *callback, PyCodeObject *code)
 {
@@ -215,6 +254,22 @@ int fxs_set_skip(void *callback, PyCodeObject *code, FXSSkip skip)
     return 0;
 }
 
+/* Run an entry, which is given up, that raises its `extra`, for this once. */
+static PyObject *run_raising(FXSThread *thread, PyThreadState *tstate, _PyInterpreterFrame *frame, FXSEntry *entry,
+                             Py_ssize_t taken)
+{
+    PyObject *result;
+    if (FXS_LIKELY(make_room(tstate, frame, taken, entry->frame_size))) {
+        result = run_entry(thread, tstate, frame, entry, entry->frame_size);
+    }
+    else {
+        PyErr_SetObject((PyObject *)Py_TYPE(entry->extra), entry->extra);
+        result = run(thread, tstate, frame, 1);
+    }
+    Py_DECREF(entry);
+    return result;
+}
+
 /* No entry fits: ask, and do as told. An exception leaves through the frame, as if its first instruction had raised. */
 static PyObject *miss(FXSThread *thread, PyThreadState *tstate, _PyInterpreterFrame *frame, PyCodeObject *code)
 {
@@ -226,7 +281,11 @@ static PyObject *miss(FXSThread *thread, PyThreadState *tstate, _PyInterpreterFr
     PyObject *result = NULL;
     if (answer == NULL) {
         if (!PyErr_ExceptionMatches(PyExc_RecursionError)) {
-            return run(thread, tstate, frame, 1);
+            answer = ask_for_raising(thread, code);
+            if (answer == NULL) {
+                return run(thread, tstate, frame, 1);
+            }
+            return run_raising(thread, tstate, frame, (FXSEntry *)answer, taken);
         }
         PyErr_Clear(); /* too deep to ask, perhaps not too deep to run */
         return run(thread, tstate, frame, 0);

@@ -203,6 +203,12 @@ static PyObject *py_set_rival(PyObject *Py_UNUSED(module), PyObject *exchange)
     Py_RETURN_NONE;
 }
 
+/* A call, after which the interpreter looks for signals. */
+static PyObject *py_let_signals_in(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
+{
+    Py_RETURN_NONE;
+}
+
 static PyMethodDef methods[] = {
     {"set_callback", py_set_callback, METH_O,
      "set_callback(callback or None): make it the active one in this thread; returns the previous one."},
@@ -233,6 +239,7 @@ static PyMethodDef methods[] = {
      "rest(function, *args): what a resume function returns to go on with another call."},
     {"go_on", fxs_go_on, METH_O,
      "go_on(rest): make its call, and go on for as long as the result is a rest."},
+    {"let_signals_in", py_let_signals_in, METH_NOARGS, "Nothing but a call: the interpreter looks for signals after it."},
     {"traceback_frame", fxs_traceback_frame, METH_VARARGS,
      "traceback_frame(code, globals, offset, line): a frame that stands at an instruction and never runs."},
     {"call_with_room", (PyCFunction)(void (*)(void))fxs_call_with_room, METH_FASTCALL,
@@ -265,7 +272,7 @@ PyMODINIT_FUNC PyInit__eval_frame(void)
     if (module == NULL) {
         return NULL;
     }
-    if (fxs_add_answers(module) < 0 || PyModule_AddType(module, &FXSEntry_Type) < 0
+    if (fxs_add_answers(module) < 0 || fxs_add_subscripted(module) < 0 || PyModule_AddType(module, &FXSEntry_Type) < 0
         || PyModule_AddType(module, &FXSFrameView_Type) < 0 || PyModule_AddType(module, &FXSRegion_Type) < 0
         || PyModule_AddType(module, &FXSForwardedCall_Type) < 0 || PyModule_AddType(module, &FXSRest_Type) < 0
         || PyModule_AddType(module, &FXSSuspended_Type) < 0) {

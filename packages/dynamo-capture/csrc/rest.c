@@ -273,3 +273,70 @@ PyTypeObject FXSSuspended_Type = {
     .tp_methods = suspended_methods,
     .tp_getset = suspended_getset,
 };
+
+/* --- what is subscripted and not called --- */
+
+typedef struct {
+    PyObject_HEAD
+    PyObject *(*give)(PyObject *given);
+} Subscripted;
+
+static PyObject *made_of(PyTypeObject *type, PyObject *given)
+{
+    if (!PyTuple_CheckExact(given)) {
+        PyErr_SetString(PyExc_TypeError, "a function is needed, and its arguments");
+        return NULL;
+    }
+    return new_rest(type, ((PyTupleObject *)given)->ob_item, PyTuple_GET_SIZE(given));
+}
+
+static PyObject *give_rest(PyObject *given)
+{
+    return made_of(&FXSRest_Type, given);
+}
+
+static PyObject *give_suspended(PyObject *given)
+{
+    return made_of(&FXSSuspended_Type, given);
+}
+
+static PyObject *give_whether_suspended(PyObject *given)
+{
+    return PyBool_FromLong(Py_IS_TYPE(given, &FXSSuspended_Type));
+}
+
+static PyObject *subscripted_give(PyObject *self, PyObject *given)
+{
+    return ((Subscripted *)self)->give(given);
+}
+
+static PyMappingMethods subscripted_as_mapping = {.mp_subscript = subscripted_give};
+
+static PyTypeObject subscripted_type = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "dynamo_capture._eval_frame.Subscripted",
+    .tp_basicsize = sizeof(Subscripted),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .tp_doc = "What is subscripted where a call would let an interrupt in.",
+    .tp_as_mapping = &subscripted_as_mapping,
+};
+
+static int add_one(PyObject *module, const char *name, PyObject *(*give)(PyObject *))
+{
+    Subscripted *made = PyObject_New(Subscripted, &subscripted_type);
+    if (made == NULL) {
+        return -1;
+    }
+    made->give = give;
+    int status = PyModule_AddObjectRef(module, name, (PyObject *)made);
+    Py_DECREF(made);
+    return status;
+}
+
+int fxs_add_subscripted(PyObject *module)
+{
+    if (PyType_Ready(&subscripted_type) < 0 || add_one(module, "REST", give_rest) < 0 ||
+        add_one(module, "SUSPENDED", give_suspended) < 0) {
+        return -1;
+    }
+    return add_one(module, "IS_SUSPENDED", give_whether_suspended);
+}

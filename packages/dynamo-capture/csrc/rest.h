@@ -17,6 +17,10 @@ extern PyTypeObject FXSSuspended_Type;
 /* rest(function, *args): a result that says: go on with this call. Also called itself, once and with nothing,
  * and the sequence of its arguments. */
 PyObject *fxs_rest(PyObject *module, PyObject *const *args, Py_ssize_t count);
+/* REST[function, *args] and SUSPENDED[function, *args] make the same objects, IS_SUSPENDED[object] tells whether it is one
+ * of the latter. They are subscripted since the interpreter looks for signals after calls: an interrupt that arrives
+ * between two frames, while a rest is no frame's yet, would leave the blocks that the rest is in without their end. */
+int fxs_add_subscripted(PyObject *module);
 /* go_on(rest): make that call, and go on as long as the result says so. The frame that is called has the only references
  * to its arguments, if nothing else holds the rest: what it drops dies. */
 PyObject *fxs_go_on(PyObject *module, PyObject *rest);

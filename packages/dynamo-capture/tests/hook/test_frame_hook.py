@@ -319,3 +319,44 @@ def test_many_threads_compile_at_once(answering: Any, fresh: Any) -> None:
     finally:
         sys.setswitchinterval(interval)
     assert wrong == []
+
+
+class Raising:
+    """A callback that raises where it is asked, and knows code that handles it; ``fails``: how often that raises."""
+
+    def __init__(self, fails):
+        self.fails, self.asked = fails, 0
+
+    def __call__(self, frame, entry_count):
+        raise KeyboardInterrupt(0)
+
+    def raising(self, code, error):
+        self.asked += 1
+        if self.asked <= self.fails:
+            raise KeyboardInterrupt(self.asked)
+        return Entry((lambda a: f"handled {a}").__code__, None, error) if code.co_name == "handled" else None
+
+
+@pytest.mark.parametrize("fails", [0, 1, 5])
+def test_what_a_callback_raises_is_raised_by_code_of_its_own(fails):
+    def handled(a):
+        return a
+
+    def other(a):
+        return a
+
+    callback = Raising(fails)
+
+    def called(function):
+        previous = frame_hook.set_callback(callback)
+        try:
+            return function(3)
+        except KeyboardInterrupt as error:
+            return error.args
+        finally:
+            frame_hook.set_callback(previous)
+
+    assert called(handled) == "handled 3"
+    assert called(other) == (0,)
+    assert callback.asked == fails + 2
+    assert frame_hook.entries(handled.__code__) == []

@@ -199,3 +199,71 @@ def test_modes_are_left_where_effects_are_interrupted(place):
     before = COUNTER.count
     assert torch.equal(captured(torch.ones(2)), torch.full((2,), 4.0))
     assert COUNTER.count == before + 3
+
+
+LOCK = threading.Lock()
+
+
+def in_a_lock_and_a_mode(x):
+    with noted("first"), torch.no_grad(), LOCK:
+        x = x * 2
+        brk()
+        x = inner(x + COUNTER.count)
+        for _ in range(2):
+            brk()
+    return x * 3
+
+
+@pytest.mark.parametrize("skipped", range(6))
+def test_an_interrupt_that_arrives_as_the_hook_begins_to_ask_leaves_the_blocks(skipped):
+    captured = optimize(lambda graph, inputs: graph)(in_a_lock_and_a_mode)
+    LOG.clear()
+    interrupted(captured, torch.ones(2), at={"FrameCallback.__call__"}, skipped=skipped)
+    assert not LOCK.locked()
+    assert torch.is_grad_enabled()
+    assert sum("into" in line for line in LOG) == sum("out of" in line for line in LOG)
+
+
+class Arrival:
+    """A profile function that raises at one of the places where Python looks for signals: where functions of the stack
+    begin, and behind calls."""
+
+    def __init__(self, number):
+        self.left, self.arrived = number, False
+
+    def __call__(self, frame, event, argument):
+        if event == "c_return" or (
+            event in ("call", "return") and frame.f_code.co_filename != __file__ and not self.arrived
+        ):
+            self.left -= 1
+            if self.left == 0:
+                sys.setprofile(None)
+                self.arrived = True
+                raise KeyboardInterrupt
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_an_interrupt_that_arrives_anywhere_in_compiled_code_leaves_the_blocks():
+    captured = optimize(lambda graph, inputs: graph)(in_a_lock_and_a_mode)
+    expected = captured(torch.ones(2)), captured(torch.ones(2))
+    number, kept = 0, []
+    while True:
+        number += 1
+        arrival = Arrival(number)
+        try:
+            sys.setprofile(arrival)
+            captured(torch.ones(2))
+        except KeyboardInterrupt:
+            assert arrival.arrived
+        finally:
+            sys.setprofile(None)
+        if LOCK.locked() or not torch.is_grad_enabled():
+            kept.append(number)
+            torch.set_grad_enabled(True)
+            if LOCK.locked():
+                LOCK.release()
+        if not arrival.arrived:
+            break
+    assert number > 50
+    assert kept == []
+    assert torch.equal(captured(torch.ones(2)), expected[1])

@@ -1,5 +1,6 @@
 """No code of a program runs because the compiler looks at an object: while it traces, in guards, when it names it."""
 
+import abc
 import collections
 import dataclasses
 import enum
@@ -401,3 +402,74 @@ def test_a_checkpoint_asks_its_arguments_as_in_eager(make, reentrant):
             logs.append(list(ASKED))
     assert logs[0]
     assert all(one == logs[0] for one in logs)
+
+
+def _of_kind(meta_base, base=object):
+    """A class whose metaclass notes that it is asked for subclasses; another for each program, since answers are kept."""
+
+    def asked(cls, other):
+        RAN.append("__subclasscheck__")
+        return type.__subclasscheck__(cls, other)
+
+    return type("Meta", (meta_base,), {"__subclasscheck__": asked})("Kind", (base,), {})
+
+
+def test_an_abstract_class_that_answers_by_a_metaclass_is_asked_once():
+    kind = _of_kind(abc.ABCMeta)
+
+    def program(x, other):
+        match other:
+            case kind():
+                x = x + 1
+        return x * 2 if isinstance(other, kind) else x, issubclass(list, kind)
+
+    _same(program, lambda: (X, 5), lambda: (X, kind()), lambda: (X, [2]))
+
+
+def test_super_does_not_ask_a_metaclass():
+    kind = _of_kind(abc.ABCMeta, collections.UserDict)
+
+    def program(x, one):
+        super(kind, one).__init__()
+        return x + len(one)
+
+    _same(program, lambda: (X, kind()), lambda: (X, kind()))
+
+
+def test_what_is_derived_from_an_abstract_class_is_asked_when_python_asks_it():
+    class Abstract(abc.ABC):
+        pass
+
+    class Other(abc.ABC):
+        pass
+
+    below = [_of_kind(abc.ABCMeta, Abstract), _of_kind(abc.ABCMeta, Other)]
+
+    def program(x, wanted, one):
+        return x + 1 if isinstance(one, wanted) else x - 1
+
+    captured = optimize(_backend)(program)
+    ran = []
+    for run, wanted in ((program, Abstract), (captured, Other), (program, Abstract), (captured, Other)):
+        RAN.clear()
+        run(X, wanted, 5)
+        ran.append(list(RAN))
+    assert ran == [["__subclasscheck__"], ["__subclasscheck__"], [], []]
+    assert len(below) == 2
+
+
+class ShapedByProgram(torch.nn.Parameter):
+    @property
+    def shape(self):
+        RAN.append("shape")
+        return (2, 3)
+
+
+@pytest.mark.parametrize("make", [lambda one: [*one], list, tuple, lambda one: [x for x in one]])
+def test_a_list_of_a_tensor_asks_for_its_shape_as_its_length(make):
+    one = ShapedByProgram(torch.ones(2))
+
+    def program(x, one):
+        return [item.detach() + x for item in make(one)]
+
+    _same(program, lambda: (X, one), lambda: (X, one))

@@ -26,6 +26,7 @@ import opcode
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import CodeType
+from typing import Final
 
 from dynamo_capture.bytecode.instruction import NOWHERE, CodeBody, Handler, Instruction, Position
 from dynamo_capture.bytecode.versions.running import RULES
@@ -365,17 +366,28 @@ class Emitter:
             self.emit("TO_BOOL")
 
 
+STARTS: Final = 0
+"""RESUME where a function starts: the interpreter looks for signals there."""
+STARTS_UNINTERRUPTED: Final = 2
+"""The same without: an interrupt arrives later (PEP 626's RESUME after ``yield from``, of the same effect)."""
+
+
 def function_prologue(
-    cellvars: Sequence[str], freevars: Sequence[str], position: Position = NOWHERE
+    cellvars: Sequence[str], freevars: Sequence[str], position: Position = NOWHERE, start: int = STARTS
 ) -> list[Instruction]:
-    """What a plain function starts with: its free variables and cells put in place, then RESUME."""
+    """What a plain function starts with: its free variables and cells put in place, then RESUME ``start``."""
     emitter = Emitter(position)
     if freevars:
         emitter.emit("COPY_FREE_VARS", len(freevars))
     for name in cellvars:
         emitter.make_cell(name)
-    emitter.emit("RESUME", 0)
+    emitter.emit("RESUME", start)
     return emitter.instructions
+
+
+def start_of(body: CodeBody) -> int:
+    """``start`` of a function's prologue."""
+    return next((one.arg for one in body.instructions if one.opname == "RESUME"), STARTS)
 
 
 def body_like(body: CodeBody, instructions: list[Instruction]) -> CodeBody:

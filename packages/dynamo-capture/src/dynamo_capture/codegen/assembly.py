@@ -13,8 +13,9 @@ from typing import Any
 import torch
 
 import fx_guards
+from dynamo_capture import _eval_frame
 from dynamo_capture.bytecode import CodeBody, Instruction, Position, assemble, body_like, function_prologue
-from dynamo_capture.bytecode.emit import Emitter
+from dynamo_capture.bytecode.emit import STARTS_UNINTERRUPTED, Emitter, start_of
 from dynamo_capture.bytecode.resume.code import ResumeCodes
 from dynamo_capture.bytecode.resume.splice import splice, splice_call
 from dynamo_capture.codegen import rerun_on_error
@@ -26,12 +27,11 @@ from dynamo_capture.codegen.makes import catalogue  # noqa: F401  # fills the ta
 from dynamo_capture.codegen.method_pairs import take_methods_apart
 from dynamo_capture.codegen.modes_aside import ModesAside
 from dynamo_capture.codegen.reconstruct import EXISTING, GRAPH, Reconstruction
-from dynamo_capture.codegen.replay import compute_late, replay, replay_content, visit_effects
+from dynamo_capture.codegen.replay import compute_late, replay, replay_content, visited
 from dynamo_capture.codegen.variables import variables_at_break
-from dynamo_capture.foundation.break_kinds import DISPATCH_IN_PYTHON, NOT_RECONSTRUCTIBLE
-from dynamo_capture.foundation.errors import GraphBreak, UserRaise
+from dynamo_capture.foundation.break_kinds import DISPATCH_IN_PYTHON
+from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.frames.frame import Frame
-from dynamo_capture.frames.generator_values import GeneratorValue
 from dynamo_capture.frames.left_functions import left_loop
 from dynamo_capture.graph.graph_builder import GraphInput
 from dynamo_capture.hook.frame_hook import RegionFunction
@@ -92,7 +92,7 @@ class Assembly:
         self._emitter.return_value()
         body = body_like(self._body, [])
         body.cellvars = []
-        prologue = function_prologue((), self._body.freevars, self._emitter.position)
+        prologue = function_prologue((), self._body.freevars, self._emitter.position, start_of(self._body))
         body.instructions = [*prologue, *self._emitter.instructions]
         return assemble(body)
 
@@ -148,7 +148,9 @@ class Assembly:
         modes = [left, *(modes for block in blocks for modes in (block.around, block.inside))]
         now = {setter: value for each in modes for setter, value in each.items() if value != entry[setter]}
         begin = rerun_on_error.handler_at_beginning(frame, resumes)
-        stays = end is not None and rerun_on_error.is_handled_by(frame, end, begin)
+        stays = end is not None and (
+            rerun_on_error.is_handled_by(frame, end, begin) or rerun_on_error.is_in_all_blocks(frame, begin)
+        )
         if not (now or stays):
             return contextlib.nullcontext()
 
@@ -163,7 +165,7 @@ class Assembly:
     def _collect(self, values: list[Value], cells: dict[int, str]) -> Collector:
         """What is reached by these values and the effects. Tensors of a stretch get their history here."""
         tx = self._tx
-        collector = _visited(tx, values, cells)
+        collector = visited(tx, values, cells)
         stretch = tx.tensors.stretch
         if stretch is not None and collector.followed:
             if not all(switches[torch._C._set_grad_enabled] for switches in self._switches):
@@ -171,7 +173,7 @@ class Assembly:
                     DISPATCH_IN_PYTHON, "gradients are off where a graph begins or ends, and on inside of it"
                 )
             stretch.close(collector.followed)
-            collector = _visited(tx, values, cells)
+            collector = visited(tx, values, cells)
         collector.check_generators()
         return collector
 
@@ -214,38 +216,63 @@ class Assembly:
         finish: Callable[[Sequence[Any]], tuple[Any, list[GraphInput]]],
         cellvars: Iterable[str],
     ) -> None:
-        emitter = self._emitter
         cells = set(cellvars)
-        self._draw(to, cells)
-        for variable, make in self._tx.tensors.leaves:
-            to.call(make, lambda: None, 0)
-            to.store(variable)
-        compiled, inputs = finish(list(collector.nodes))
-        self._compute(to, [*(item.source for item in inputs), *to.indirect], cells)
-        if to.indirect:
-            self._fetch(list(to.indirect), cells)
-            to.store(EXISTING)
-        if compiled is None:
+        with self._in_blocks(cells):
+            self._draw(to, cells)
+            for variable, make in self._tx.tensors.leaves:
+                to.call(make, lambda: None, 0)
+                to.store(variable)
+            compiled, inputs = finish(list(collector.nodes))
+            self._compute(to, [*(item.source for item in inputs), *to.indirect], cells)
+            if to.indirect:
+                self._fetch(list(to.indirect), cells)
+                to.store(EXISTING)
+            if compiled is None:
+                compute_late(self._tx.effects, to)
+                self._let_signals_in()
+                return
+            self._follow(to, inputs, cells)
+        with self._repeated(cells):
+            self._push_results(compiled, inputs, cells)
+            to.store(GRAPH) if collector.nodes else self._emitter.pop_top()
+        with self._in_blocks(cells):
             compute_late(self._tx.effects, to)
-            return
-        self._follow(to, inputs, cells)
-        frame = self._frame
+
+    def _in_blocks(self, cells: set[str]) -> contextlib.AbstractContextManager[None]:
+        """What is raised inside leaves the blocks that the frame begins in."""
+        frame, resumes = self._frame, self._tx.resumes
+        raising = functools.partial(resumes.raising, frame.code)
+        if start_of(self._body) != STARTS_UNINTERRUPTED:
+            return contextlib.nullcontext()
+        given = frame.globals.real, cells, None, self._aside.put_back_before_rerun, raising, leave_blocks
+        return rerun_on_error.second_run(self._emitter, frame.code, *given)
+
+    def _let_signals_in(self) -> None:
+        """A frame that begins in blocks looks for signals behind its beginning, in what leaves the blocks, so that a
+        loop whose rounds call nothing can be interrupted."""
+        if start_of(self._body) == STARTS_UNINTERRUPTED:
+            self._emitter.begin_call()
+            self._emitter.load_const(_eval_frame.let_signals_in)
+            self._emitter.end_callable()
+            self._emitter.call(0)
+            self._emitter.pop_top()
+
+    def _repeated(self, cells: set[str]) -> contextlib.AbstractContextManager[None]:
+        """What is raised inside, where the graph is called, makes the frame run again as it is, if it may."""
+        if not self._tx.output.fails_whole:
+            return self._in_blocks(cells)
+        frame, (entry, left) = self._frame, self._switches
         states = STATES if self._tx.draws.log else None
         runs = run_again if self._tx.output.saving else run_unseen
         raising = functools.partial(self._tx.resumes.raising, frame.code)
-        given = frame.globals.real, cells, states, self._aside.put_back_before_rerun, raising, runs
-        protected = (
-            rerun_on_error.second_run(emitter, frame.code, *given)
-            if self._tx.output.fails_whole
-            else contextlib.nullcontext()
+
+        def before() -> None:  # interrupted behind its last operation, it has left its modes
+            self._turn(left, entry)
+            self._aside.put_back_before_rerun()
+
+        return rerun_on_error.second_run(
+            self._emitter, frame.code, frame.globals.real, cells, states, before, raising, runs
         )
-        with protected:
-            self._push_results(compiled, inputs, cells)
-            if collector.nodes:
-                to.store(GRAPH)
-            else:
-                emitter.pop_top()
-        compute_late(self._tx.effects, to)
 
     def _draw(self, to: Reconstruction, cells: set[str]) -> None:
         """Draw random numbers into variables, which the graph and what follows it read."""
@@ -370,29 +397,3 @@ class Assembly:
                 emitter.binary_subscr()
             case _:
                 raise AssertionError(root)
-
-
-def _visited(tx: Trace, values: list[Value], cells: dict[int, str]) -> Collector:
-    """What is reached by these values and the effects, as the trace stands now."""
-    collector = Collector(tx, cells)
-    for value in values:
-        collector.visit(value)
-    visit_effects(tx, tx.effects, collector)
-    return collector
-
-
-def close_dropped(tx: Trace, frame: Frame, result: Value) -> None:
-    """Close the generators that only variables of a returning frame refer to, as Python does when it clears them."""
-    pending = [generator for generator in tx.generators if not generator.ends_by_itself]
-    if not pending:
-        return
-    collector = _visited(tx, [result], {})
-    names = dict.fromkeys((*tx.resumes.original(frame.code).co_varnames, *frame.variables))
-    for held in (frame.variables.get(name) for name in names):
-        if isinstance(held, GeneratorValue) and held in pending and not collector.has_seen(held):
-            try:
-                held.close(tx)
-            except UserRaise:
-                raise GraphBreak(
-                    NOT_RECONSTRUCTIBLE, "a dropped generator raises while it is closed"
-                ) from None

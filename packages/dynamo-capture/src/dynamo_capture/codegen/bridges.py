@@ -7,14 +7,13 @@ stood, and returns its own rest, which begins with what it got. See docs/decisio
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from types import CodeType
 from typing import Any
 
 from dynamo_capture import _eval_frame
-from dynamo_capture._eval_frame import Suspended
 from dynamo_capture.bytecode import CodeBody, Instruction, assemble
 from dynamo_capture.bytecode.control_flow import past_loop_end
 from dynamo_capture.bytecode.decoded import decoded
@@ -73,7 +72,7 @@ def _innermost(frame: Frame, resumes: ResumeCodes) -> Value:
     head = left_loop(frame, frame.next)
     loop = None if head is None else resumes.index_of(plan, frame.code, head)
     exits = exits_after(
-        plan.code, index, slots(frame), variables, resumes, via=Suspended, tail=False, loop=loop
+        plan.code, index, slots(frame), variables, resumes, via=_eval_frame.SUSPENDED, tail=False, loop=loop
     )
     return _call(frame, plan, assemble(cut(decoded(plan.code).body, exits)), None)
 
@@ -86,7 +85,7 @@ def _caller(frame: Frame, callee: Value, given: Sequence[Value], resumes: Resume
     )
     rest = decoded(plan.code).body
     index = resumes.index_of(plan, frame.code, call)
-    written = exit_of_call(frame, call, variables, resumes, via=Suspended, tail=False)
+    written = exit_of_call(frame, call, variables, resumes, via=_eval_frame.SUSPENDED, tail=False)
     return _call(frame, plan, assemble(cut(rest, {landing_of(rest, index): written})), callee)
 
 
@@ -129,7 +128,7 @@ def exits_after(
     resumes: ResumeCodes,
     *,
     tail: bool,
-    via: Callable[..., Any] | None = None,
+    via: Mapping[tuple[Any, ...], Any] | None = None,
     loop: int | None = None,
 ) -> dict[int, list[Instruction]]:
     """Where control goes after instruction ``index``, which runs in Python: into resume functions. ``before`` is the
@@ -169,7 +168,7 @@ def resume_at(
     resumes: ResumeCodes,
     *,
     tail: bool,
-    via: Callable[..., Any] | None = None,
+    via: Mapping[tuple[Any, ...], Any] | None = None,
 ) -> list[Instruction]:
     """The exit before instruction ``index`` into its resume function. ``kept`` is what may still be on the stack,
     ``variables`` the locals before the ``passed`` instructions, some of which have run. What those store is passed on
@@ -223,7 +222,7 @@ def exit_of_call(
     resumes: ResumeCodes,
     *,
     tail: bool,
-    via: Callable[..., Any] | None = None,
+    via: Mapping[tuple[Any, ...], Any] | None = None,
 ) -> list[Instruction]:
     """What follows on a bridge's call, its result being on the stack: the rest of the frame, with the suspended rest of
     the callee or the value that it returned."""
@@ -234,13 +233,9 @@ def exit_of_call(
     emitter = Emitter(following.position)
     plain = emitter.label()
     emitter.store_fast(_RESULT)
-    emitter.begin_call()
-    emitter.load_const(type)
-    emitter.end_callable()
+    emitter.load_const(_eval_frame.IS_SUSPENDED)
     emitter.load_fast(_RESULT)
-    emitter.call(1)
-    emitter.load_const(Suspended)
-    emitter.is_op()
+    emitter.binary_subscr()
     emitter.pop_jump_if_false(plain)
     make = partial(resumes.make, frame.code, unbound=variables.unbound, keep=variables.keep)
     replaced = _replaced(frame.code, call, variables.unbound)

@@ -1,4 +1,4 @@
-"""Instructions that carry out a trace's effects, in order."""
+"""Instructions that carry out a trace's effects, in order, and what they need."""
 
 from __future__ import annotations
 
@@ -8,6 +8,10 @@ from typing import Any
 
 from dynamo_capture.codegen.collect import Collector
 from dynamo_capture.codegen.reconstruct import Reconstruction
+from dynamo_capture.foundation.break_kinds import NOT_RECONSTRUCTIBLE
+from dynamo_capture.foundation.errors import GraphBreak, UserRaise
+from dynamo_capture.frames.frame import Frame
+from dynamo_capture.frames.generator_values import GeneratorValue
 from dynamo_capture.frames.globals_scope import GlobalsScope
 from dynamo_capture.runtime import replacement_calls
 from dynamo_capture.side_effects.effects import Effects
@@ -16,7 +20,33 @@ from dynamo_capture.trace import Trace
 from dynamo_capture.values import Const, DictValue, ListValue, SetValue, TupleValue, Value
 
 
-def visit_effects(tx: Trace, effects: Effects, collector: Collector) -> None:
+def visited(tx: Trace, values: list[Value], cells: dict[int, str]) -> Collector:
+    """What is reached by these values and the effects, as the trace stands now."""
+    collector = Collector(tx, cells)
+    for value in values:
+        collector.visit(value)
+    _visit_effects(tx, tx.effects, collector)
+    return collector
+
+
+def close_dropped(tx: Trace, frame: Frame, result: Value) -> None:
+    """Close the generators that only variables of a returning frame refer to, as Python does when it clears them."""
+    pending = [generator for generator in tx.generators if not generator.ends_by_itself]
+    if not pending:
+        return
+    collector = visited(tx, [result], {})
+    names = dict.fromkeys((*tx.resumes.original(frame.code).co_varnames, *frame.variables))
+    for held in (frame.variables.get(name) for name in names):
+        if isinstance(held, GeneratorValue) and held in pending and not collector.has_seen(held):
+            try:
+                held.close(tx)
+            except UserRaise:
+                raise GraphBreak(
+                    NOT_RECONSTRUCTIBLE, "a dropped generator raises while it is closed"
+                ) from None
+
+
+def _visit_effects(tx: Trace, effects: Effects, collector: Collector) -> None:
     """Tell the collector which values the replay needs."""
     for entry in effects.log.values():
         for value in _values(tx, entry):

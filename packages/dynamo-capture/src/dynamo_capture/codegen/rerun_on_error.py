@@ -21,9 +21,11 @@ from typing import Any
 
 from dynamo_capture.bytecode.emit import Emitter
 from dynamo_capture.bytecode.instruction import CO_VARARGS, CO_VARKEYWORDS
+from dynamo_capture.bytecode.resume.analysis import Parameter, parameter_name
 from dynamo_capture.bytecode.resume.code import ResumeCodes
 from dynamo_capture.frames.frame import Frame
 from dynamo_capture.runtime.second_runs import run_again
+from fx_interface.source import LocalSource
 
 _ERROR = ".error"
 
@@ -48,8 +50,11 @@ def second_run(
     what is done before the frame runs. ``raising`` gives code that raises its last argument where the frame begins, if
     that is in a block. ``runs``: what then runs the frame, or ``leave_blocks``."""
     failed, done = emitter.label(), emitter.label()
+    first = len(emitter.instructions)
     with emitter.protected(failed, 0):
         yield
+    if len(emitter.instructions) == first:
+        return
     emitter.jump(done)
     emitter.place(failed)
     emitter.emit("PUSH_EXC_INFO")
@@ -125,3 +130,17 @@ def is_handled_by(frame: Frame, end: int, handler: int) -> bool:
         if end == handler:
             return True
     return False
+
+
+def is_in_all_blocks(frame: Frame, handler: int) -> bool:
+    """Whether a frame which begins in the ``with`` block that ``handler`` ends has that still to leave: its stack holds
+    the manager's method, as at its beginning, though nothing handles what the call of that raises."""
+    if handler < 0 or [step.opname for step in frame.steps[handler : handler + 2]] != _ENDS_WITH_BLOCK:
+        return False
+    place = next(step.depth for step in frame.steps if step.handler == handler) - 1
+    return 0 <= place < len(frame.stack) and frame.stack[place].source == LocalSource(
+        parameter_name(Parameter("stack", place))
+    )
+
+
+_ENDS_WITH_BLOCK = ["PUSH_EXC_INFO", "WITH_EXCEPT_START"]

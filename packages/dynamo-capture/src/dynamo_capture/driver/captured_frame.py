@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from types import CodeType
 
 import fx_guards
-from dynamo_capture.codegen.assembly import Assembly, close_dropped
+from dynamo_capture.codegen.assembly import Assembly
+from dynamo_capture.codegen.replay import close_dropped
 from dynamo_capture.driver.active_interpreters import forward_level_guard
 from dynamo_capture.driver.backend_call import BackendCall
 from dynamo_capture.driver.retry import gives_other_sizes

@@ -139,24 +139,17 @@ class FrameCallback:
         try:
             return self._answer(frame, entry_count)
         except BaseException as error:
-            entry = self._raising(frame.code, error)
-            if entry is not None:
-                return entry
             if _is_shown_alone(error):
                 raise error.with_traceback(None)  # noqa: B904
             raise
 
-    def _raising(self, code: CodeType, error: BaseException) -> Entry | None:
-        """What raises ``error`` under the handlers that the frame begins under, for this once."""
+    def raising(self, code: CodeType, error: BaseException) -> Entry | None:
+        """What raises ``error`` under the handlers that a frame of ``code`` begins under, for once; None: there are
+        none. The hook asks where ``__call__`` has raised, be it by an interrupt as that began."""
         if not isinstance(self._callback, LeavesBlocks):
             return None
-        raised = _RaisedOnce(error.with_traceback(None) if _is_shown_alone(error) else error)
-        replacement = self._callback.raising(code, raised)
-        if replacement is None:
-            return None
-        raised.entry = Entry(replacement, _never)
-        self.cache.remember(code)
-        return raised.entry
+        replacement = self._callback.raising(code, _RaisedOnce(error))
+        return None if replacement is None else Entry(replacement, None, error)
 
     def _answer(self, frame: FrameView, entry_count: int) -> Any:
         try:
@@ -202,28 +195,20 @@ class FrameCallback:
 
 
 class _RaisedOnce:
-    """Gives its exception, and takes its entry out of the cache."""
+    """Gives its exception, and keeps it no longer."""
 
     def __init__(self, error: BaseException) -> None:
         self._error: BaseException | None = error
-        self.entry: Entry | None = None
 
     def __call__(self) -> BaseException:
         error, self._error = self._error, None
         assert error is not None
-        if self.entry is not None:
-            self.entry.invalidate()
-            self.entry = None
         return error
 
 
 def _is_shown_alone(error: BaseException) -> bool:
     """Whether an exception's text names the user's line, so that our frames tell a user nothing."""
     return hasattr(error, _MARK) and hasattr(error, "code")
-
-
-def _never(values: tuple[Any, ...], function: object) -> bool:
-    return False
 
 
 def _drop_entries(cache: CodeCache, is_finalizing: Callable[[], bool]) -> None:

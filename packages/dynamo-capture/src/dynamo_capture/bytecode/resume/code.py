@@ -51,7 +51,7 @@ from typing import NamedTuple
 from dynamo_capture.bytecode.assemble import assemble, assemble_with_offsets
 from dynamo_capture.bytecode.control_flow import past_loop_end, without_unreachable
 from dynamo_capture.bytecode.decoded import decoded
-from dynamo_capture.bytecode.emit import Emitter, function_prologue
+from dynamo_capture.bytecode.emit import STARTS, STARTS_UNINTERRUPTED, Emitter, function_prologue
 from dynamo_capture.bytecode.errors import PLACE_NOT_RESUMABLE, RESUMED_GENERATOR, UnsupportedBytecodeError
 from dynamo_capture.bytecode.instruction import (
     CO_NESTED,
@@ -121,6 +121,11 @@ class _Recipe(NamedTuple):
     maybe: frozenset[str]
     callee: bool
 
+    @property
+    def in_block(self) -> bool:
+        """Whether something may handle what is raised where the rest begins, or its callee goes on."""
+        return self.callee or self.analysis.body.instructions[self.place].handler is not None
+
 
 class ResumeCodes:
     """Makes resume functions and remembers them, one for each place, stack and choice of locals."""
@@ -175,11 +180,13 @@ class ResumeCodes:
         at its first instruction; within the callee, where it begins with one. None where nothing would handle that, or
         for code of another kind."""
         recipe = self._recipes.get(id(code))
-        if recipe is None or not (recipe.callee or recipe.analysis.body.instructions[recipe.place].handler):
+        if recipe is None or not recipe.in_block:
             return None
-        key = (id(code), take)
+        if take is not None:
+            return self._build(recipe, raises=True, take=take).code
+        key = (id(code), "raises")
         if key not in self._plans:
-            self._plans[key] = self._build(recipe, raises=True, take=take)
+            self._plans[key] = self._build(recipe, raises=True)
         return self._plans[key].code
 
     def make_generator(
@@ -276,7 +283,10 @@ class ResumeCodes:
         parameters = parameters_of(analysis, index, stack, passed, callee)
         names = [parameter_name(parameter) for parameter in parameters]
         place = twins[analysis.body.instructions[index]]
-        start = _entry(parameters, names, stack, freevars, place, maybe)
+        begins = STARTS_UNINTERRUPTED if recipe.in_block else STARTS
+        start = _entry(
+            parameters, names, stack, function_prologue((), freevars, place.position, begins), place, maybe
+        )
         landing = landing_of(analysis.body, index)
         call = []
         if raises and take is None:
@@ -326,13 +336,13 @@ def _entry(
     parameters: tuple[Parameter, ...],
     names: list[str],
     stack: tuple[StackSlot, ...],
-    freevars: tuple[str, ...],
+    prologue: list[Instruction],
     target: Instruction,
     maybe: frozenset[str],
 ) -> list[Instruction]:
     """Unbind what is, put the stack in place, and give up the parameters' own references to it."""
     emitter = Emitter(target.position)
-    emitter.instructions += function_prologue((), freevars, target.position)
+    emitter.instructions += prologue
     for name in sorted(maybe):
         bound = emitter.label()
         emitter.load_fast(name)

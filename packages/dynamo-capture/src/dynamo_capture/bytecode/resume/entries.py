@@ -31,7 +31,7 @@ def raise_in_callee(
     take: Callable[[], BaseException] | None,
 ) -> list[Instruction]:
     """Puts what raises within the callee in the callee's place."""
-    emitter = Emitter(place.position)
+    emitter = Emitter(place.position, place.handler)
     emitter.begin_call()
     emitter.load_const(functools.partial)
     emitter.end_callable()

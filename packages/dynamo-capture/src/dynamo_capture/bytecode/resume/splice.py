@@ -35,7 +35,7 @@ from typing import Any
 
 from dynamo_capture import _eval_frame
 from dynamo_capture.bytecode.control_flow import past_loop_end, without_unreachable
-from dynamo_capture.bytecode.emit import Emitter, function_prologue
+from dynamo_capture.bytecode.emit import Emitter, function_prologue, start_of
 from dynamo_capture.bytecode.instruction import CodeBody, Handler, Instruction
 from dynamo_capture.bytecode.resume.analysis import UNBOUND, Parameter
 from dynamo_capture.bytecode.resume.code import ResumePlan
@@ -57,7 +57,7 @@ def splice(
     """
     copy, twins = body.clone_with_map()
     target = twins[body.instructions[past_loop_end(body.instructions, enter)]]
-    start = [*function_prologue(body.cellvars, body.freevars), *prologue]
+    start = [*function_prologue(body.cellvars, body.freevars, start=start_of(body)), *prologue]
     start.append(Instruction("JUMP", target=target, position=target.position))
     copy.instructions = without_unreachable([*start, *_with_exits(body, twins, exits)])
     return copy
@@ -78,7 +78,8 @@ def splice_call(
     call = twins[body.instructions[index]]
     emitter = Emitter(call.position, call.handler)
     emitter.call_values(0)
-    start = [*function_prologue(body.cellvars, body.freevars), *prologue, *emitter.instructions, *exit]
+    begin = function_prologue(body.cellvars, body.freevars, start=start_of(body))
+    start = [*begin, *prologue, *emitter.instructions, *exit]
     copy.instructions = without_unreachable([*start, *copy.instructions])
     return copy
 
@@ -123,12 +124,12 @@ def emit_resume_call(
     function: Callable[..., Any] | None = None,
     replaced: Collection[str] = (),
     tail: bool = False,
-    via: Callable[..., Any] | None = None,
+    via: Mapping[tuple[Any, ...], Any] | None = None,
 ) -> None:
     """Call a resume function with the stack and locals of the running frame, and return its result.
 
     The stack is as ``plan.stack`` says (with the callee on top, if the plan calls one) and becomes empty. ``tail``: the
-    code is a resume function itself. ``via(function, *arguments)`` is called instead of the function. ``replaced`` are
+    code is a resume function itself. ``via[function, *arguments]`` is the result instead. ``replaced`` are
     locals that the rest gives another value or deletes: those that are not passed on are dropped, since a traceback may
     keep this frame, and with it what the program has let go.
     """
@@ -142,9 +143,7 @@ def emit_resume_call(
         emitter.begin_call()
         emitter.load_const(_eval_frame.go_on)
         emitter.end_callable()
-    emitter.begin_call()
-    emitter.load_const(via or _eval_frame.rest)
-    emitter.end_callable()
+    emitter.load_const(via or _eval_frame.REST)
     if function is None:
         emitter.make_function(plan.code, closure=plan.freevars)
     else:
@@ -158,7 +157,8 @@ def emit_resume_call(
     for name in replaced:
         if name not in passed:
             _drop(emitter, name)
-    emitter.call(1 + len(plan.parameters))
+    emitter.build_tuple(1 + len(plan.parameters))
+    emitter.binary_subscr()
     if via is None and not tail:
         emitter.call(1)
     emitter.return_value()

@@ -228,6 +228,7 @@ class TensorValue(Value):
     def items_for_list(self, tx: Context) -> list[Value]:
         """With the question how many there are, if code of the program answers it."""
         if not self.is_overridden(tx) and class_lookup(self.meta.cls, "__len__") is torch.Tensor.__len__:
+            tx.tensors.check_special(self, "__len__")  # which asks for the shape, perhaps the program's
             return self.unpack(tx)
         iterator = self.iterate(tx)
         try:

@@ -6,11 +6,12 @@ import abc
 import builtins
 import types
 import typing
+import weakref
 from typing import Any
 
 import torch
 
-from dynamo_capture.foundation.break_kinds import DESCRIPTOR
+from dynamo_capture.foundation.break_kinds import DESCRIPTOR, OBJECT_OPERATION
 from dynamo_capture.foundation.class_members import CLASS_OF_OBJECTS, LIBRARIES, is_immutable
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.foundation.libraries.parameters import IS_PARAMETER
@@ -24,6 +25,8 @@ from fx_interface.python_runtime.own_builtins import PROGRAMS_ISINSTANCE
 
 _LEGACY_CLASS: Any = type(torch.FloatTensor)
 _MODULE_OF_LEGACY = {"cpu": "torch", "cuda": "torch.cuda"}
+_dump_of: Any = vars(abc)["_get_dump"]
+"""What an abstract class has registered, and the classes about which it remembers its answer."""
 _REGISTERED = (abc.ABCMeta.__instancecheck__, abc.ABCMeta.__subclasscheck__)
 
 
@@ -66,6 +69,8 @@ def _any_of(tx: Context, value: Value, wanted: Any) -> bool:
     cls = value.python_type()
     if check is not None and not _is_library(check):
         return cls is wanted or tx.truth(tx.inliner.call_function(Const(check), [Const(wanted), value], {}))
+    if check is not None and cls is not wanted:
+        _check_asks_nobody(cls, wanted)
     answer = _answer(tx, value, cls, wanted)
     if check in _REGISTERED:
         _guard_registration(tx, cls, wanted, answer)
@@ -114,6 +119,8 @@ def _any_base(tx: Context, cls: Any, wanted: Any) -> bool:
     check = _own_check(tx, wanted, "__subclasscheck__")
     if check is not None and not _is_library(check):
         return tx.truth(tx.inliner.call_function(Const(check), [Const(wanted), Const(cls)], {}))
+    if check is not None and isinstance(cls, type):
+        _check_asks_nobody(cls, wanted)
     answer = tx.fold(lambda: issubclass(cls, wanted))
     if check in _REGISTERED and isinstance(cls, type):
         _guard_registration(tx, cls, wanted, answer)
@@ -126,6 +133,46 @@ def _own_check(tx: Context, wanted: Any, name: str) -> types.FunctionType | None
         return None
     found = tx.attributes.in_class(type(wanted), name)
     return found if isinstance(found, types.FunctionType) else None
+
+
+def _check_asks_nobody(cls: type, wanted: Any) -> None:
+    """That an abstract class finds its answer without code of the program. It asks its own ``__subclasscheck__``, then,
+    the first time, all classes that are registered with it or derived from it, whose metaclasses may answer."""
+    if not isinstance(wanted, abc.ABCMeta):
+        return
+    if _is_answered_by_program(wanted) or (
+        not _has_answered(cls, wanted) and wanted not in cls.__mro__ and _has_program_below(wanted, set())
+    ):
+        raise GraphBreak(OBJECT_OPERATION, f"{wanted.__name__} asks code of the program about a class")
+
+
+def _is_answered_by_program(wanted: type) -> bool:
+    """Whether a metaclass, written in the program, answers ``issubclass``."""
+    found = next(
+        vars(cls)["__subclasscheck__"] for cls in type.mro(type(wanted)) if "__subclasscheck__" in vars(cls)
+    )
+    return isinstance(found, types.FunctionType) and not _is_library(found)
+
+
+def _has_answered(cls: type, wanted: abc.ABCMeta) -> bool:
+    """Whether an abstract class remembers its answer about ``cls``."""
+    _, known, refused, version = _dump_of(wanted)
+    reference = weakref.ref(cls)
+    return reference in known or (reference in refused and version == abc.get_cache_token())
+
+
+def _has_program_below(wanted: abc.ABCMeta, seen: set[type]) -> bool:
+    registered = [one for reference in _dump_of(wanted)[0] if (one := reference()) is not None]
+    derived: list[type] = type.__subclasses__(wanted)  # type: ignore[arg-type]  # stubs take no metaclass's instance
+    for below in (*registered, *derived):
+        if below in seen:
+            continue
+        seen.add(below)
+        if _is_answered_by_program(below):
+            return True
+        if isinstance(below, abc.ABCMeta) and _has_program_below(below, seen):
+            return True
+    return False
 
 
 def _guard_registration(tx: Context, cls: type, wanted: type, answer: bool) -> None:

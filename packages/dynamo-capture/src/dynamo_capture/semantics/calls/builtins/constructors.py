@@ -330,7 +330,7 @@ def _super(tx: Context, cls: Any, receiver: Value) -> Value:
         raise tx.raises(TypeError, f"super() argument 1 must be a type, not {type(cls).__name__}")
     kind = receiver.python_type()
     is_class = receiver.known_class() is not None
-    if not (issubclass(kind, cls) or (is_class and issubclass(receiver.as_constant(), cls))):
+    if cls not in kind.__mro__ and not (is_class and cls in receiver.as_constant().__mro__):
         raise GraphBreak(DESCRIPTOR, f"super() of {cls.__qualname__} for {receiver.describe()}")
     return SuperValue(cls, receiver)
 
