@@ -11,7 +11,7 @@ from torch.fx import Graph, GraphModule
 
 from fx_interface.errors import InvalidGraphError
 from fx_interface.graph import call_block
-from fx_interface.regions import gradient, mapped, pushed
+from fx_interface.regions import gradient, mapped, moving, pushed
 from fx_interface.signature import DIALECT_KEY
 from fx_interface.tensor_spec import SPEC_KEY, spec_of
 from fx_interface.verifier import verify
@@ -66,6 +66,15 @@ def test_pushed(trained: bool) -> None:
     assert torch.equal(third, x + 1)
     again = torch.autograd.grad(change, W, retain_graph=True)
     assert torch.allclose(again[0], torch.autograd.grad(wanted, W)[0])
+
+
+def test_moving_tells_zeros_from_no_change() -> None:
+    def body(a, b):
+        return a * b, a.detach(), a > 0, b * 2, a * 0
+
+    x = torch.randn(3)
+    assert moving(body, x, torch.ones(3), x + 1, wrt=1, results=5) == (True, False, False, False, True)
+    assert moving(body, x, torch.ones(3), x + 1, wrt=1, results=2) == (True, False)
 
 
 def test_pushed_nests() -> None:

@@ -182,6 +182,9 @@ class Tensors(Protocol[V]):
     has_nested: bool
     """Whether the trace has met a nested tensor."""
 
+    duals: Any
+    """The level of dual tensors that the program has entered."""
+
     stretch: Any
     """The operations so far that autograd follows through classes that dispatch."""
 

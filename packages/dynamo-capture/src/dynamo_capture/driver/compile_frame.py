@@ -26,6 +26,7 @@ from dynamo_capture.driver.retry import (
     RaisesOnlyCompiled,
     as_break,
     knows_other_contents,
+    leaves_levels,
     leaves_modes,
     tell_no,
 )
@@ -354,9 +355,8 @@ class FrameCompiler:
             return self._attempt(view, prepared, told_no, broken, report)
         except Broken as ended:
             tell_no(tx.asking.before(ended.handled), view.code)
-            if leaves_modes(tx, ended.reason) or (
-                broken is None and knows_other_contents(tx, ended.reason, ended.where)
-            ):
+            levels = leaves_levels(tx, view.code) or leaves_modes(tx, ended.reason)
+            if levels or (broken is None and knows_other_contents(tx, ended.reason, ended.where)):
                 raise InParts from None
             if ended.reason.leaves is not None and not tx.levels:
                 session.functions.leave(ended.reason.leaves)

@@ -43,6 +43,14 @@ def leaves_modes(tx: Context, reason: GraphBreak) -> bool:
     return True
 
 
+def leaves_levels(tx: Context, code: CodeType) -> bool:
+    """Whether a graph ends in a level of dual tensors: Python is to enter that, and to go on there."""
+    if tx.tensors.duals is None:
+        return False
+    tx.policy.functions.without_levels[id(code)] = code
+    return True
+
+
 def as_break(error: UnsupportedBytecodeError | GraphBreak) -> GraphBreak:
     """The reason for which a frame cannot be replaced."""
     return error if isinstance(error, GraphBreak) else GraphBreak(NOT_RESUMABLE, str(error))

@@ -70,26 +70,24 @@ class GraphOutput:
     tensor without dimensions is no number where it is an index, ``indexed``: tensors that are elements of others in
     some dimensions; ``is_watched``: asks whether the program has hooks on what autograd saves, which are called for an
     operation whether its result is used or not, ``saving`` are those; ``makes_leaf``: the program asks for gradients of
-    a tensor that it made; ``born``: where the symbols that come from data are read; ``env``: what is known of sizes."""
+    a tensor that it made; ``duals``: dual ones; ``born``: where symbols from data are read; ``env``: what sizes are."""
 
     def __init__(self, env: ShapeEnv, is_watched: Callable[[], bool] = lambda: False) -> None:
         self.env = env
         self.is_watched = is_watched
         self.graph = Graph()
         self.inputs: list[GraphInput] = []
-        self.checks = False
         self.unfollowed: set[Node] = set()
+        self.duals: set[Node] = set()
         self.symbol_nodes: dict[Symbol, Node] = {}
         self.born: dict[Symbol, tuple[Node, int]] = {}
-        self.mutates = False
+        self.mutates = self.checks = False
         self.leaves = False
         self.assumes = False
         self.may_fail = False
         self.fails_last: Node | None = None
-        self.lasts = False
-        self.fails_whole = False
-        self.speaks = False
-        self.makes_leaf = False
+        self.lasts = self.fails_whole = False
+        self.speaks = self.makes_leaf = False
         self.in_transform = False
         self.indexes_by_tensors = False
         self.indexed: dict[Node, Any] = {}
@@ -117,6 +115,8 @@ class GraphOutput:
         """The node of this graph that stands for ``node``, which may lie in a region's sub-graph that has ended."""
         if node.graph is self.graph and node in self.unfollowed and torch.is_grad_enabled():
             raise GraphBreak(AUTOGRAD_STATE, UNFOLLOWED)
+        if node in self.duals:
+            raise GraphBreak(AUTOGRAD_STATE, f"the dual tensor {node.name} has no part in an operation")
         return self.handed_out(node)
 
     def handed_out(self, node: Node) -> Node:

@@ -12,6 +12,7 @@ from typing import Any
 
 from dynamo_capture.semantics.modes.torch_function_modes import FunctionModes
 from dynamo_capture.semantics.regions import new_data
+from dynamo_capture.semantics.regions.transforms import dual_levels
 from dynamo_capture.semantics.tensor_subclasses import nested, overrides, wrappers
 from dynamo_capture.semantics.tensor_subclasses.nested_stand_ins import Ragged
 from dynamo_capture.semantics.tensor_subclasses.subclass_region import Stretch
@@ -43,7 +44,8 @@ class Tensors(Operations, Inputs):
     ``chooses``: whether there are tensors that data choose; ``disabled``: in so many blocks that turn the classes'
     ``__torch_function__`` off; ``skips_one``: whether the next question to them is left out; ``below``: in so many
     calls of ``__torch_dispatch__``, which autograd does not see into; ``stretch``: the operations so far that
-    autograd follows through classes that dispatch; ``has_nested``: whether the trace has met a nested tensor.
+    autograd follows through classes that dispatch; ``has_nested``: whether the trace has met a nested tensor;
+    ``duals``: the level of dual tensors that the program has entered.
     """
 
     interceptors = (
@@ -55,6 +57,7 @@ class Tensors(Operations, Inputs):
         overrides.by_attributes,
         nested.by_rows,
         wrappers.by_dispatch,
+        dual_levels.by_derivative,
     )
     input_kinds = (nested.existing, wrappers.existing)
     chooses = False
@@ -63,6 +66,7 @@ class Tensors(Operations, Inputs):
     below = 0
     stretch: Stretch | None = None
     has_nested = False
+    duals: dual_levels.DualLevel | None = None
 
     def __init__(self, tx: Context, memo: dict[Any, Outcome]) -> None:
         Inputs.__init__(self, tx)

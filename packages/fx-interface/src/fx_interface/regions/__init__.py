@@ -6,7 +6,7 @@ from fx_interface.regions.checkpoint import checkpointed
 from fx_interface.regions.control_flow import conditional, loop, scan, slice_of, stacked
 from fx_interface.regions.differentiable import differentiable
 from fx_interface.regions.region import REGIONS, Region, RegionCall, bodies_of, region, region_of
-from fx_interface.regions.transforms import gradient, mapped, pushed
+from fx_interface.regions.transforms import gradient, mapped, moving, pushed
 
 __all__ = [
     "REGIONS",
@@ -20,6 +20,7 @@ __all__ = [
     "gradient",
     "loop",
     "mapped",
+    "moving",
     "pushed",
     "region",
     "region_of",

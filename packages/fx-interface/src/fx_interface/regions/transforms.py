@@ -93,16 +93,28 @@ def pushed(body: Body, *args: Any, wrt: int, results: int) -> tuple[Any, ...]:
     depend on what changes.
     """
     with _level(_levels._jvp_increment_nesting, _levels._jvp_decrement_nesting) as level:
-        with _forward_derivatives(), _dual_level():
-            pairs = zip(args[:wrt], args[wrt : 2 * wrt], strict=True)
-            duals = [torch._VF._make_dual(primal, change, level=0) for primal, change in pairs]
-            given = [_wrapped(arg, level) for arg in args[2 * wrt :]]
-            found = [
-                _unpacked(value) if isinstance(value, torch.Tensor) else (value, None)
-                for value in code_of(body)(*duals, *given)
-            ]
+        found = _pushed(body, args, wrt, level)
         changes = [torch.zeros_like(value) if change is None else change for value, change in found[:results]]
         return tuple(_unwrapped(value, level) for value in (*changes, *(value for value, _ in found)))
+
+
+def moving(body: Body, *args: Any, wrt: int, results: int) -> tuple[bool, ...]:
+    """Which of the first ``results`` results of ``body`` torch gives a change, where ``pushed`` gives zeros for the
+    others. Arguments as of ``pushed``."""
+    with _level(_levels._jvp_increment_nesting, _levels._jvp_decrement_nesting) as level:
+        return tuple(change is not None for _, change in _pushed(body, args, wrt, level)[:results])
+
+
+def _pushed(body: Body, args: Sequence[Any], wrt: int, level: int) -> list[tuple[Any, torch.Tensor | None]]:
+    """Each result of ``body``, and its change if it has one."""
+    with _forward_derivatives(), _dual_level():
+        pairs = zip(args[:wrt], args[wrt : 2 * wrt], strict=True)
+        duals = [torch._VF._make_dual(primal, change, level=0) for primal, change in pairs]
+        given = [_wrapped(arg, level) for arg in args[2 * wrt :]]
+        return [
+            _unpacked(value) if isinstance(value, torch.Tensor) else (value, None)
+            for value in code_of(body)(*duals, *given)
+        ]
 
 
 def _unpacked(value: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor | None]:

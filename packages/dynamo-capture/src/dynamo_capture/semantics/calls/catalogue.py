@@ -38,5 +38,5 @@ from dynamo_capture.semantics.regions import (  # noqa: F401
     higher_order,
 )
 from dynamo_capture.semantics.regions.steered import control_flow, scans  # noqa: F401
-from dynamo_capture.semantics.regions.transforms import forward, reverse, vmap  # noqa: F401
+from dynamo_capture.semantics.regions.transforms import dual_levels, forward, reverse, vmap  # noqa: F401
 from dynamo_capture.semantics.tensor_subclasses import asking_functions  # noqa: F401

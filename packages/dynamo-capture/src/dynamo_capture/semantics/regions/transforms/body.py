@@ -44,8 +44,10 @@ def open_transform(
     leading: list[TensorValue],
     results: list[TensorValue],
     options: dict[str, Any],
+    probe: Callable[[Callable[[Callable[..., Any]], Any]], None] | None = None,
 ) -> list[Any]:
-    """Close the sub-graph and put the call into the graph; its results are learnt by running it on specs."""
+    """Close the sub-graph and put the call into the graph; its results are learnt by running it on specs. ``probe`` is
+    called with what runs another function in the place of the target."""
     body.close([body.use(value.node) for value in results])
     tensors = [*leading]
     fakes: dict[int, Any] = {}
@@ -61,6 +63,8 @@ def open_transform(
         tensors.append(TensorValue(node, TensorMeta.of(bare, spec.requires_grad, not spec.requires_grad)))
         args.append(tensors[-1].fake(tx, fakes))
     try:
+        if probe is not None:
+            probe(lambda other: tx.inference.run(other, [body.finished(), *args], options))
         found = tx.inference.run(target, [body.finished(), *args], options)
     except Exception as error:  # whatever a batching rule or a derivative formula says
         raise GraphBreak(TRANSFORM, f"{body.what} cannot be transformed: {error}") from None
