@@ -212,13 +212,15 @@ class Repeat:
     """How the program can be run again on the same inputs: not at all, if there is a ``why_not``.
 
     ``draws``: from the random state that it began with. ``autocast``: under these devices' autocast, to these dtypes.
-    ``old``: inputs that the program writes to and results depend on as they were before.
+    ``old``: inputs that the program writes to and results depend on as they were before; ``settled``: those of them
+    that it may be run on again as they are afterwards.
     """
 
     why_not: str
     draws: bool
     autocast: tuple[tuple[str, Any], ...]
     old: tuple[int, ...]
+    settled: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from aot_autograd.recording.values import Value
 def repeat_of(joint: Joint) -> Repeat:
     """The conditions of running ``joint``'s program again; called under the autocast that the program runs under."""
     draws = random_calls(joint.trace.recorder.values, backward=False)
-    return Repeat(_why_not(joint, draws), bool(draws), _autocast(), _read_and_written(joint))
+    return Repeat(_why_not(joint, draws), bool(draws), _autocast(), _read_and_written(joint), _settled(joint))
 
 
 def _why_not(joint: Joint, draws: list[Value]) -> str:
@@ -25,8 +25,6 @@ def _why_not(joint: Joint, draws: list[Value]) -> str:
         return "its random numbers are not torch's"
     if any(isinstance(arg, torch.Generator) for value in draws for arg in value.kwargs.values()):
         return "it draws from a generator of its own"
-    if joint.forms:
-        return "it changes the shape of an input in place"
     recipes = joint.results.recipes
     made = {recipe.index for recipe in recipes if isinstance(recipe, FromGraph)}
     made |= {r.base.index for r in recipes if isinstance(r, ViewOf) and isinstance(r.base, FromGraph)}
@@ -61,6 +59,35 @@ _RESULTS_WITHOUT: Final = {
     aten._batch_norm_with_update_functional.default: 4,
 }
 """Batch norms, and how many of their results do not depend on the running statistics in training."""
+
+
+def _settled(joint: Joint) -> tuple[int, ...]:
+    """The inputs of which nothing is read but by ``relu_``: it changes nothing the second time, and its derivative
+    reads the result."""
+    found = []
+    formed = {form.input_index for form in joint.forms}
+    for mutated in joint.mutated:
+        old, new = joint.inputs[mutated.input_index], joint.results.graph[mutated.graph_index].value
+        if old is None or mutated.input_index in formed or not isinstance(new, Value):
+            continue
+        if new.op is aten.relu.default and new.args[0] is old and new.spec == old.spec:
+            readers = (v for v in joint.trace.recorder.values if v is not new and old in _flat(v))
+            if next(readers, None) is None and all(r.value is not old for r in joint.results.graph):
+                found.append(mutated.input_index)
+    return tuple(found)
+
+
+def _flat(value: Value) -> list[Value]:
+    """The values that a call reads."""
+    found: list[Value] = []
+    pending: list[Any] = [*value.args, *value.kwargs.values()]
+    while pending:
+        item = pending.pop()
+        if isinstance(item, (list, tuple)):
+            pending.extend(item)
+        elif isinstance(item, Value):
+            found.append(item)
+    return found
 
 
 def _depended_on(results: Sequence[Any]) -> set[int]:

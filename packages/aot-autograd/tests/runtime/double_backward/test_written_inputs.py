@@ -22,6 +22,17 @@ def _doubled(z: torch.Tensor) -> Any:
     return z.exp()
 
 
+def _rectified(z: torch.Tensor, x: torch.Tensor) -> Any:
+    torch.relu_(z)
+    return z.exp() * x
+
+
+def _rectified_after_it_was_read(z: torch.Tensor, x: torch.Tensor) -> Any:
+    before = z * 2
+    torch.relu_(z)
+    return z.exp() * x, before.cosh()
+
+
 def _overwritten(z: torch.Tensor, x: torch.Tensor) -> Any:
     z.copy_(x.sin())
     return z * z, z.sum()
@@ -47,7 +58,15 @@ def _without_gradients(z: torch.Tensor, x: torch.Tensor) -> Any:
     return result
 
 
-PROGRAMS = (_scaled, _overwritten, _in_part, _twice, _without_gradients)
+PROGRAMS = (
+    _scaled,
+    _rectified,
+    _rectified_after_it_was_read,
+    _overwritten,
+    _in_part,
+    _twice,
+    _without_gradients,
+)
 
 
 def _sum(results: Any) -> torch.Tensor:
@@ -99,6 +118,35 @@ def test_derivatives_of_inputs_that_eager_made(compiled: Any, program: Any, coun
             return
         (first,) = torch.autograd.grad(_sum(results), x, create_graph=True)
         found.append([first, *torch.autograd.grad((first * first).sum(), x)])
+    torch.testing.assert_close(found[1], found[0])
+
+
+def test_what_changes_nothing_the_second_time_needs_no_copy(compiled: Any) -> None:
+    x = torch.linspace(-1, 1, 20000, dtype=torch.float64).requires_grad_()
+    z = x.sinh()
+    result = compiled(_rectified)(z, x)
+    (before,) = z.grad_fn.remembered.before
+    assert before.known.alias.data_ptr() == z.data_ptr()
+    result.sum().backward(retain_graph=True)
+    with torch.no_grad():
+        z.add_(1)
+    with pytest.raises(RuntimeError, match=r"modified by an inplace operation|AOT301"):
+        torch.autograd.grad(torch.autograd.grad(result.sum(), x, create_graph=True)[0].sum(), x)
+
+
+@pytest.mark.parametrize("history", [False, True])
+def test_inputs_that_take_another_form(compiled: Any, history: bool) -> None:
+    def program(z: torch.Tensor, x: torch.Tensor) -> Any:
+        z.t_()
+        return (z @ x).exp()
+
+    found = []
+    for wrap in (_identity, compiled):
+        x = torch.linspace(0.1, 1, 12, dtype=torch.float64).view(3, 4).requires_grad_()
+        z = x.sinh() if history else x.detach().sinh()
+        result = wrap(program)(z, x)
+        (first,) = torch.autograd.grad(result.sum(), x, create_graph=True)
+        found.append([z, first, *torch.autograd.grad((first * first).sum(), x)])
     torch.testing.assert_close(found[1], found[0])
 
 

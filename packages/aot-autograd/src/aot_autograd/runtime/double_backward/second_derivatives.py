@@ -108,7 +108,8 @@ class Repetition:
         self.draws = plan.repeat.draws and not self.why_not
         self.autocast = plan.repeat.autocast
         self.begins_with_gradients = not plan.opens_grad
-        self.written = frozenset(m.input_index for m in plan.mutated)
+        formed = {form.input_index: len(form.steps) for form in plan.forms}
+        self.written = frozenset([*(m.input_index for m in plan.mutated), *formed])
         self.place_of = _places(plan)
         saved = [  # behind the inputs are the program's constants, which it makes again
             (s.index, n)
@@ -129,9 +130,14 @@ class Repetition:
         before = (
             ()
             if self.why_not
-            else sorted(self.written & {*plan.repeat.old, *self.dirty.values(), *self.loose})
+            else sorted(self.written & {*plan.repeat.old, *self.dirty.values(), *self.loose, *formed})
         )
-        self.before = tuple((index, index in plan.repeat.old) for index in before)
+        changed = {m.input_index: m.counted for m in plan.mutated}
+        stays = {
+            **{i: steps for i, steps in formed.items() if i not in changed},
+            **{i: changed[i] for i in plan.repeat.settled},
+        }
+        self.before = tuple((index, index in plan.repeat.old, stays.get(index)) for index in before)
         self.cut = frozenset(backward_plan.cut)
         # Plain backwards need the program again for hooks of results that others are computed from, and where zeros may
         # have become NaN. What was written to leads to the node itself, and is not kept by it.
@@ -163,7 +169,7 @@ class Repetition:
                 ]
             ),
             random_states() if self.draws else (),
-            tuple([Before.of(index, inputs[index], needed) for index, needed in self.before]),
+            tuple([Before.of(index, inputs[index], is_read, stays) for index, is_read, stays in self.before]),
         )
 
     def inputs(self, node: Any, saved: Sequence[Any] | Mapping[int, Any]) -> list[Any] | str:

@@ -3,8 +3,9 @@
     def f(z): z.mul_(2); return z.exp()          # z has a history that leads to w
 
 The forward overwrites what ``z`` held and gives it another place in autograd's graph. So ``z`` is copied, with its
-history. Where it is large, its place is kept without memory if that does: if nothing that is differentiated depends on
-what it held, or if a compiled function made it, which then makes it again.
+history. Its place is kept without a copy if that does: if the program may run again on what it holds afterwards (only
+its form has changed, or ``relu_`` was all that read it); and where it is large, if nothing that is differentiated
+depends on what it held, or if a compiled function made it, which then makes it again.
 """
 
 from __future__ import annotations
@@ -36,26 +37,32 @@ class _InPlaceOf(torch.autograd.Function):
 
 class NotCopied(NamedTuple):
     """An input that was not copied: its form (sizes, dtype, device) if that is enough, or its ``version``; whether it
-    had a history, and its ``place`` there."""
+    had a history, and its ``place`` there; ``alias``: its memory, which at that version still holds what is needed."""
 
     form: tuple[torch.Size, torch.dtype, torch.device] | None
     version: int
     tensor: weakref.ref[torch.Tensor]
     has_history: bool
     place: torch.Tensor | None
+    alias: torch.Tensor | None = None
 
     @classmethod
-    def of(cls, value: torch.Tensor, is_read: bool) -> NotCopied:
+    def of(cls, value: torch.Tensor, is_read: bool, stays: int | None = None) -> NotCopied:
         """Called before the write; ``is_read``: results depend on what the input holds."""
         form = None if is_read else (value.shape, value.dtype, value.device)
         place = Freed.of(value).tensor(torch.empty(0)) if CAN_BE_FREED and value.grad_fn is not None else None
-        return cls(form, value._version, weakref.ref(value), value.requires_grad, place)
+        version, alias = value._version, None
+        if stays is not None:
+            version, alias = version + stays, value.detach()
+        return cls(form, version, weakref.ref(value), value.requires_grad, place, alias)
 
     def again(self, node: Any, number: int) -> torch.Tensor | None:
         """Input ``number`` of a compiled function's ``node``; None where nothing tells what it was."""
         if self.form is not None:
             shape, dtype, device = self.form
             made: torch.Tensor | None = torch.zeros(shape, dtype=dtype, device=device)
+        elif self.alias is not None:
+            made = self.alias if self.alias._version == self.version else None
         else:
             with torch.no_grad():
                 made = made_again(node, number, self.version, self.tensor)
@@ -82,8 +89,11 @@ class Before(NamedTuple):
     known: torch.Tensor | NotCopied
 
     @classmethod
-    def of(cls, number: int, value: torch.Tensor, is_read: bool) -> Before:
-        """Called by a forward, with gradients off, before the write."""
+    def of(cls, number: int, value: torch.Tensor, is_read: bool, stays: int | None = None) -> Before:
+        """Called by a forward, with gradients off, before the write; ``stays``: what the input holds after so many
+        writes does as well."""
+        if stays is not None and (CAN_BE_FREED or value.grad_fn is None):
+            return cls(number, NotCopied.of(value, True, stays))
         if not (is_read or value.requires_grad) or _does_without_copy(value, is_read):
             return cls(number, NotCopied.of(value, is_read))
         _set_grad_enabled(True)
@@ -95,11 +105,12 @@ class Before(NamedTuple):
             _set_grad_enabled(False)
 
     def let_go(self) -> Before:
-        """The same without a large copy: a program that has been differentiated for the last time."""
+        """The same without large memory: a program that has been differentiated for the last time."""
         known = self.known
-        if isinstance(known, NotCopied) or known.numel() * known.element_size() <= _SMALL:
+        held = known.alias if isinstance(known, NotCopied) else known
+        if held is None or held.numel() * held.element_size() <= _SMALL:
             return self
-        return self._replace(known=NotCopied(None, -1, weakref.ref(known), known.requires_grad, None))
+        return self._replace(known=NotCopied(None, -1, weakref.ref(held), held.requires_grad, None))
 
     def again(self, node: Any) -> torch.Tensor | None:
         """The input as it was in the call of ``node``, at its place in autograd's graph where gradients are on; None
