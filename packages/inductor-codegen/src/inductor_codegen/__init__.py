@@ -10,19 +10,21 @@ from fx_interface.python_runtime.runtimes import runs_compiled_code
 from inductor_codegen.__about__ import __version__
 
 if TYPE_CHECKING:
-    from inductor_codegen.compile import begin_graph, compile_graph
+    from inductor_codegen.compile import begin_graph, begin_program, compile_graph, compile_program
     from inductor_codegen.lower.images.channels_last import choose_layouts
     from inductor_codegen.native.stored import load_graph
     from inductor_codegen.options import CodegenOptions
+    from inductor_codegen.pipeline import plan
     from inductor_codegen.toolchain.cpp_compiler import require_compiler
 else:
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
-            "inductor_codegen.compile": ("begin_graph", "compile_graph"),
+            "inductor_codegen.compile": ("begin_graph", "begin_program", "compile_graph", "compile_program"),
             "inductor_codegen.lower.images.channels_last": ("choose_layouts",),
             "inductor_codegen.native.stored": ("load_graph",),
             "inductor_codegen.options": ("CodegenOptions",),
+            "inductor_codegen.pipeline": ("plan",),
             "inductor_codegen.toolchain.cpp_compiler": ("require_compiler",),
         },
     )
@@ -31,9 +33,12 @@ __all__ = [
     "CodegenOptions",
     "__version__",
     "begin_graph",
+    "begin_program",
     "choose_layouts",
     "compile_graph",
+    "compile_program",
     "load_graph",
+    "plan",
     "require_compiler",
 ]
 

@@ -37,9 +37,9 @@ def compile_graph(
     options = options or CodegenOptions()
     program, env = plan(graph_module, layouts, debug=options.debug), graph_module.meta.get(SHAPE_ENV_KEY)
     if store is not None or options.cache:
-        return _build(program, store or ArtifactStore(options.cache_dir), options, env)
+        return compile_program(program, store or ArtifactStore(options.cache_dir), options, env)
     with temporary_store() as passing:
-        return _build(program, passing, options, env)
+        return compile_program(program, passing, options, env)
 
 
 def begin_graph(
@@ -49,19 +49,27 @@ def begin_graph(
     store: ArtifactStore,
     layouts: Layouts | None = None,
 ) -> Pending[CompiledGraph]:
-    """``compile_graph`` of which only Python's part is over: the C++ compiler may be at work until the result is asked
-    for, beside what the caller does meanwhile. Where that is heard (events come in their order), or there is one
-    processor, all is over."""
+    """``compile_graph`` of which only Python's part is over, as ``begin_program``."""
     program = plan(graph_module, layouts, debug=options.debug)
+    return begin_program(program, store, options, graph_module.meta.get(SHAPE_ENV_KEY))
+
+
+def begin_program(
+    program: Program, store: ArtifactStore, options: CodegenOptions, env: ShapeEnv | None = None
+) -> Pending[CompiledGraph]:
+    """``compile_program`` of which only Python's part is over: the C++ compiler may be at work until the result is
+    asked for, beside what the caller does meanwhile. Where that is heard (events come in their order), or there is one
+    processor, all is over."""
     if is_heard() or options.debug or processors() == 1 or device_of(program).type != "cpu":
-        return Done(_build(program, store, options, graph_module.meta.get(SHAPE_ENV_KEY)))
+        return Done(compile_program(program, store, options, env))
     entry, kernels = write_entry(program), kernel_sources(program)
     return Beside(lambda: build_graph(entry, kernels, store, options.compiler))
 
 
-def _build(
-    program: Program, store: ArtifactStore, options: CodegenOptions, env: ShapeEnv | None
+def compile_program(
+    program: Program, store: ArtifactStore, options: CodegenOptions, env: ShapeEnv | None = None
 ) -> CompiledGraph:
+    """The callable for what ``plan`` has made of a graph; raises as ``compile_graph`` does. ``env``: the graph's."""
     device = device_of(program)
     if device.type == "cpu":
         entry, kernels = write_entry(program), kernel_sources(program)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import torch
 
 from fx_interface.dialects import prims as p
+from fx_interface.signature import SIGNATURE_KEY, InputKind, signature_of
 from inductor_codegen.ir.program import Allocate, CallExtern, Free, Program, Reuse, RunKernel, Storage, View
 from inductor_codegen.pipeline import plan
 from inductor_codegen.testing import ExampleGraph, Stepper
@@ -133,3 +136,20 @@ def test_row_is_computed_after_its_points_are_stored() -> None:
     module = graph.build(graph.call(p.mul, c, b), graph.call(aten.neg.default, c))
     for got, want in zip(Stepper(plan(module))(*graph.examples), module(*graph.examples), strict=True):
         torch.testing.assert_close(got, want)
+
+
+def test_what_a_backward_is_given_is_freed_in_the_order_of_its_inputs() -> None:
+    """Not of their names as text, in which 100 comes before 99: rounds of equal layers are alike then."""
+    graph = ExampleGraph()
+    given = [graph.input(torch.randn(8, 8), f"saved_{number}") for number in (98, 99, 100, 101)]
+    total = given[0]
+    for one in given[1:]:
+        total = graph.call(p.add, total, one)
+    module = graph.build(total)
+    signature = signature_of(module)
+    assert signature is not None
+    inputs = tuple(replace(one, kind=InputKind.SAVED) for one in signature.inputs)
+    module.meta[SIGNATURE_KEY] = replace(signature, inputs=inputs)
+    program = plan(module)
+    freed = [step.name for step in program.steps if isinstance(step, Free)]
+    assert freed == ["saved_101", "saved_100", "saved_99", "saved_98"]

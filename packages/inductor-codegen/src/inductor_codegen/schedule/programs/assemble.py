@@ -73,7 +73,9 @@ class _Assembler:
         written = self.lowered.mutated
         self.steps, outputs = written_in_place(self.steps, outputs, written, self.kernels, self.aliases)
         steps = _reuse(self.steps, self._keeps(outputs), self.kernels, self.aliases)
-        steps = list(_freed(steps, self._keeps(outputs), self.lowered.passing, self.aliases))
+        inputs = [given.name for given in self.lowered.inputs if isinstance(given, Buffer)]
+        passing = [name for name in inputs if name in self.lowered.passing]
+        steps = list(_freed(steps, self._keeps(outputs), passing, self.aliases))
         numbers = tuple(self.lowered.numbers.items())
         draft = Program(
             tuple(self.lowered.inputs), tuple(self.kernels.values()), tuple(steps), outputs, numbers
@@ -208,7 +210,7 @@ def _is_empty(value: Value) -> bool:
 
 
 def _freed(
-    steps: list[Step], kept: set[str], passing: set[str], aliases: dict[str, set[str]]
+    steps: list[Step], kept: set[str], passing: Sequence[str], aliases: dict[str, set[str]]
 ) -> Iterator[Step]:
     """The steps with a ``Free`` after the last use of everything, views before what they are views of; of inputs, those
     that are ``passing``.
@@ -216,8 +218,9 @@ def _freed(
     last = last_uses(steps, kept, aliases)
     gone = {step.of for step in steps if isinstance(step, Reuse)}
     due: dict[int, list[str]] = {}
-    for name in sorted(passing & last.keys()):
-        due.setdefault(last[name], []).append(name)
+    for name in passing:
+        if name in last:
+            due.setdefault(last[name], []).append(name)
     for step in steps:
         for name in defines(step):
             due.setdefault(last[name], []).append(name)
