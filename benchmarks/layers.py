@@ -1,14 +1,16 @@
 """What compiling costs as a model gets deeper: a cold first call of 2, 12 and 48 equal layers, by stage.
 
-    python -m benchmarks.layers --models encoder bert --layers 2 12 48
+    python -m benchmarks.layers --models encoder bert --layers 2 12 48 [--no-stages]
 
 Each figure is of a process of its own with an empty cache, in which torch, fxstack, the model and an eager step came
-first. Shown are CPU seconds: of this process by stage (a stage's own events end it), and of the C++ compiler.
+first. Shown are CPU seconds: of this process by stage (a stage's own events end it), and of the C++ compiler. Where
+somebody listens to events, graphs are compiled whole: ``--no-stages`` measures first calls as users have them.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import resource
 import sys
@@ -56,8 +58,9 @@ def build(model: str, layers: int) -> tuple[Any, dict[str, Any]]:
     return transformer(layers)
 
 
-def main_of_process(model: str, layers: int, training: bool) -> None:
-    """In a fresh process: print the CPU seconds of a first call by stage, and the numbers of kernels and characters."""
+def main_of_process(model: str, layers: int, training: bool, stages: bool = True) -> None:
+    """In a fresh process: print the CPU seconds of a first call, by stage if anybody is to listen, and the number of
+    characters."""
     import torch
 
     import fxstack
@@ -81,7 +84,7 @@ def main_of_process(model: str, layers: int, training: bool) -> None:
             found["entries"] += sum(len(unit.text) for unit in event.facts["units"] if unit.name == "entry")
 
     compiler = _of_children()
-    with listening(ended):
+    with listening(ended) if stages else contextlib.nullcontext():
         step(fxstack.compile(built))
     found["C++"] = _of_children() - compiler
     found["all"] = time.process_time() - begun + found["C++"]
@@ -108,9 +111,13 @@ def _of_children() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def measure(tree: Path, model: str, layers: int, training: bool, bytecode: Path) -> dict[str, float]:
+def measure(
+    tree: Path, model: str, layers: int, training: bool, bytecode: Path, stages: bool = True
+) -> dict[str, float]:
     """The figures of one process that runs the packages of a checkout."""
-    program = f"from benchmarks.layers import main_of_process as m; m({model!r}, {layers}, {training})"
+    program = (
+        f"from benchmarks.layers import main_of_process as m; m({model!r}, {layers}, {training}, {stages})"
+    )
     with tempfile.TemporaryDirectory() as cache:
         return in_checkout(tree, program, bytecode, FXSTACK_CACHE_DIR=cache)
 
@@ -122,6 +129,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--layers", nargs="*", type=int, default=[2, 12, 48])
     parser.add_argument("--rounds", type=int, default=2, help="the least of so many is shown")
     parser.add_argument("--against", type=Path, nargs="*", default=[], help="other checkouts")
+    parser.add_argument("--no-stages", dest="stages", action="store_false", help="nobody listens to events")
     arguments = parser.parse_args(argv)
     trees = [ROOT, *(tree.resolve() for tree in arguments.against)]
     table = Table(title="CPU seconds of a cold first call")
@@ -134,7 +142,14 @@ def main(argv: Sequence[str] | None = None) -> None:
                     title = f"{model} {'training' if training else 'inference'}, {tree.name}"
                     for layers in arguments.layers:
                         runs = [
-                            measure(tree, model, layers, training, Path(kept) / f"bytecode{number}")
+                            measure(
+                                tree,
+                                model,
+                                layers,
+                                training,
+                                Path(kept) / f"bytecode{number}",
+                                arguments.stages,
+                            )
                             for _ in range(arguments.rounds)
                         ]
                         least = min(runs, key=lambda run: run["all"])

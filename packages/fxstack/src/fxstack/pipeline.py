@@ -28,6 +28,7 @@ from fx_interface import SHAPE_ENV_KEY, CompiledGraph, UnsupportedProgramError
 from fx_interface.events import span
 from fx_interface.execution.rehearsal import rehearsal_of
 from fx_interface.python_runtime.quick_dataclasses import dataclass
+from fx_interface.symbols import ShapeEnv
 from fx_interface.torch_internals.graph_source import forward_of
 from fxstack.options import Options
 from fxstack.programs.data_parallel import cuts_for_buckets
@@ -39,9 +40,14 @@ from primtorch_decomps import LIBRARY
 
 if TYPE_CHECKING:
     from aot_autograd import JointPlan, Partitioner
+    from fxstack.blocks.programs import Planned
+    from inductor_codegen import CodegenOptions
     from inductor_codegen.lower.chosen_layouts import Layouts
 
 logger = logging.getLogger("fxstack")
+
+FEWEST_NODES = 80
+"""Nodes of a captured graph below which equal blocks are not looked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,8 +151,11 @@ def _compile(
     inductor_codegen.require_compiler(
         options.compiler
     )  # before the work that would be for nothing without one
-    traced = primitive_graphs(graph_module, example_inputs, options)
     chosen = inductor_codegen.CodegenOptions(compiler=options.compiler, debug=bool(options.debug_kernels))
+    planned = _by_blocks(graph_module, example_inputs, options)
+    if planned is not None:
+        return _compile_planned(planned, chosen, store)
+    traced = primitive_graphs(graph_module, example_inputs, options)
     if traced.backward is None:
         forward = inductor_codegen.compile_graph(traced.forward, chosen, store=store, layouts=traced.layouts)
         return _Compiled(traced.plan, forward, None)
@@ -161,6 +170,39 @@ def _compile(
     finally:
         begun.wait()
     return _Compiled(traced.plan, begun.result(), backward)
+
+
+def _compile_planned(planned: Planned, chosen: CodegenOptions, store: ArtifactStore) -> _Compiled:
+    env = ShapeEnv()  # its sizes are fixed
+    if planned.backward is None:
+        return _Compiled(
+            planned.plan, inductor_codegen.compile_program(planned.forward, store, chosen, env), None
+        )
+    begun = inductor_codegen.begin_program(planned.forward, store, chosen, env)
+    try:
+        backward = inductor_codegen.compile_program(planned.backward, store, chosen, env)
+    except Exception:
+        begun.result()  # if that fails, too, it is what fails
+        raise
+    finally:
+        begun.wait()
+    return _Compiled(planned.plan, begun.result(), backward)
+
+
+def _by_blocks(graph_module: GraphModule, example_inputs: Sequence[Any], options: Options) -> Planned | None:
+    """Plan and programs of a graph in which equal blocks follow each other, from a few of these."""
+    if len(graph_module.graph.nodes) < FEWEST_NODES or options.debug_kernels or options.verify:
+        return None
+    from fxstack.blocks.programs import Planned, planned_by_blocks  # few graphs are so long
+
+    def plan(part: GraphModule, examples: Sequence[Any]) -> Planned:
+        traced = primitive_graphs(part, examples, options)
+        forward = inductor_codegen.plan(traced.forward, traced.layouts)
+        if traced.backward is None:
+            return Planned(traced.plan, forward, None)
+        return Planned(traced.plan, forward, inductor_codegen.plan(traced.backward, traced.backward_layouts))
+
+    return planned_by_blocks(graph_module, example_inputs, plan)
 
 
 def primitive_graphs(

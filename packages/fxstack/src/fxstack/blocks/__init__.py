@@ -1,0 +1,1 @@
+"""Graphs in which equal blocks follow each other: a few are compiled, and the program of all is made from theirs."""
