@@ -209,12 +209,12 @@ def test_an_input_that_changed_is_refused(compiled: Any) -> None:
 @_PLACES_KNOWN
 @pytest.mark.parametrize("chosen", [False, True])
 @pytest.mark.parametrize("unpack", [lambda t: t, lambda t: t.clone()])
-def test_an_input_that_is_gone_under_hooks_on_saved_tensors_is_refused(
+def test_a_large_input_that_is_gone_under_hooks_on_saved_tensors_is_refused(
     compiled: Any, chosen: bool, unpack: Callable[[torch.Tensor], torch.Tensor]
 ) -> None:
     """Such hooks decide what is kept in memory. Its place in autograd's graph is known still, so that a derivative with
     respect to chosen tensors is refused, too."""
-    x = D(3)
+    x = D(20000)
     seen: list[torch.Tensor] = []
     with torch.autograd.graph.saved_tensors_hooks(lambda t: (seen.append(t), t.detach())[1], unpack):
         result = compiled(lambda h, x: h.tanh() * x)(x * 2, x)
@@ -222,6 +222,17 @@ def test_an_input_that_is_gone_under_hooks_on_saved_tensors_is_refused(
     (gradient,) = torch.autograd.grad(result.sum(), x, create_graph=True)
     with pytest.raises(RuntimeError, match=REFUSED.format("gone")):
         _ = torch.autograd.grad(gradient.sum(), x) if chosen else gradient.sum().backward()
+
+
+def test_a_small_input_is_kept_beside_hooks_on_saved_tensors(compiled: Any) -> None:
+    """Nobody minds its memory, and the hooks are not called for it."""
+    x, found = D(3), []
+    for wrap in (lambda function: function, compiled):
+        with torch.autograd.graph.saved_tensors_hooks(torch.clone, lambda t: t):
+            result = wrap(lambda h, x: h.tanh() * x)(x * 2, x)
+        (gradient,) = torch.autograd.grad(result.sum(), x, create_graph=True)
+        found.append((gradient, *torch.autograd.grad(gradient.sum(), x)))
+    torch.testing.assert_close(found[1], found[0])
 
 
 def test_inputs_are_kept_until_a_backward_lets_go(compiled: Any) -> None:

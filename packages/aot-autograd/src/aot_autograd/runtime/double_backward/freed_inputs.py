@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, Final
 
 import torch
 
@@ -21,7 +21,14 @@ from aot_autograd.runtime.hooks.freed_tensors import CAN_BE_FREED, Freed
 
 _OWN_NODES = frozenset({"_BetweenBackward", "_SpreadBackward"})
 """Nodes between a compiled function's result and the compiled function's node: each hands on its first gradient."""
+_SMALL: Final = 1 << 16
+"""Bytes: to copy so many takes a microsecond or two."""
 _top_hooks = torch._C._autograd._top_saved_tensors_default_hooks
+
+
+def is_small(value: torch.Tensor) -> bool:
+    """Whether nobody minds the memory of the tensor."""
+    return value.numel() * value.element_size() <= _SMALL
 
 
 def loosely(value: Any) -> Any:
@@ -32,11 +39,11 @@ def loosely(value: Any) -> Any:
 def with_its_hooks(value: Any) -> Any:
     """A tensor itself, or by weak reference if an earlier compiled function can make it again, and hooks that it has or
     gets can be called when it is gone. Hooks of the program on saved tensors decide themselves what is kept: beside
-    them no tensor is that has a history."""
+    them no large tensor is that has a history."""
     if not isinstance(value, torch.Tensor):
         return value
     maker = value.grad_fn
-    hooked = _top_hooks(True) is not None
+    hooked = _top_hooks(True) is not None and not is_small(value)
     if maker is None:
         return value if not hooked or value._backward_hooks else weakref.ref(value)
     remade = can_be_made_again(value)

@@ -11,15 +11,13 @@ depends on what it held, or if a compiled function made it, which then makes it 
 from __future__ import annotations
 
 import weakref
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 
-from aot_autograd.runtime.double_backward.freed_inputs import can_be_made_again, made_again
+from aot_autograd.runtime.double_backward.freed_inputs import can_be_made_again, is_small, made_again
 from aot_autograd.runtime.hooks.freed_tensors import CAN_BE_FREED, Freed
 
-_SMALL: Final = 1 << 16
-"""Bytes of an input that are always copied: that takes a microsecond or two, less than to do without."""
 _set_grad_enabled = torch._C._set_grad_enabled
 
 
@@ -108,7 +106,7 @@ class Before(NamedTuple):
         """The same without large memory: a program that has been differentiated for the last time."""
         known = self.known
         held = known.alias if isinstance(known, NotCopied) else known
-        if held is None or held.numel() * held.element_size() <= _SMALL:
+        if held is None or is_small(held):
             return self
         return self._replace(known=NotCopied(None, -1, weakref.ref(held), held.requires_grad, None))
 
@@ -128,7 +126,7 @@ class Before(NamedTuple):
 
 def _does_without_copy(value: torch.Tensor, is_read: bool) -> bool:
     """Whether a large input can be told without a copy of what it holds."""
-    if value.numel() * value.element_size() <= _SMALL:
+    if is_small(value):
         return False
     if is_read:
         return can_be_made_again(value)
