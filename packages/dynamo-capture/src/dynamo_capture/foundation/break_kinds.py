@@ -325,5 +325,12 @@ COMMUNICATION = _kind(
     " is called once, in the program's order",
     "use torch.distributed's collectives on tensors under no_grad, or the functional ones, which have gradients",
 )
+KEPT_TENSOR = _kind(
+    "CAP257",
+    "a function that is one node of the graph keeps a tensor",
+    "a node is known by what it gives: it is run on tensors without data, and those that it kept would be of no use "
+    "behind the trace",
+    "return the tensor, or leave allow_in_graph out",
+)
 
 UNLISTED = KINDS[UNSUPPORTED]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import operator
+import weakref
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -70,6 +71,7 @@ class Inference:
     whether memory without content was made; ``may_fail``: whether an operator was called that may raise because of
     what is in its tensors; ``by_data``: whether a result's size is one that only data can tell. ``counts``: how many
     elements of a tensor are not zero. ``apart``: takes the operators of a function in place of their inference.
+    ``made``: takes the tensors that are made, where somebody asks for them.
     ``_keys``: the dispatch keys of the thread outside of operators.
     ``leaves_warnings``: an operator that warns in each call is Python's to run."""
 
@@ -95,6 +97,7 @@ class Inference:
         self.by_data = False
         self.counts: dict[object, Expr] = {}
         self.read: list[SpecTensor] = []
+        self.made: list[weakref.ref[SpecTensor]] | None = None
         self._grown: TensorSpec | None = None
         self.apart: Callable[[OpOverload, tuple[Any, ...], Mapping[str, Any]], Any] | None = None
         self._keys: Any = None
@@ -125,15 +128,21 @@ class Inference:
         made: SpecTensor = self.sizes.wrapper(SpecTensor, spec, requires_grad)
         made.spec = spec
         made.content = made.origin = None
+        if self.made is not None:
+            self.made.append(weakref.ref(made))
         return made
 
-    def run(self, function: Callable[..., Any], args: Any, kwargs: Mapping[str, Any]) -> Any:
-        """``function(*args, **kwargs)`` with every operator's result inferred."""
-        self.wrote = self.drew = self.left_open = self.by_data = self.may_fail = False
+    def forget_run(self) -> None:
+        """The last run's tensors are told about no more."""
         self.read = []
         self.written.clear()
         self.resized.clear()
         self.memory.clear()
+
+    def run(self, function: Callable[..., Any], args: Any, kwargs: Mapping[str, Any]) -> Any:
+        """``function(*args, **kwargs)`` with every operator's result inferred."""
+        self.wrote = self.drew = self.left_open = self.by_data = self.may_fail = False
+        self.forget_run()
         self._keys = torch._C._dispatch_tls_local_include_set(), torch._C._dispatch_tls_local_exclude_set()
         function = COMPOSITES.get(function, function)
         if not self.env.symbols or function in _PRODUCTS:

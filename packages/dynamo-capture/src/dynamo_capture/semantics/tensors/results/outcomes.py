@@ -16,7 +16,9 @@ from dynamo_capture.semantics.tensors.python_warnings import listening
 from dynamo_capture.semantics.tensors.results.outcome import Outcome
 from dynamo_capture.semantics.tensors.results.refusals import worded_otherwise
 from dynamo_capture.semantics.tensors.results.results import Results
+from dynamo_capture.session.controls import is_allowed_in_graph
 from dynamo_capture.shapes import SpecTensor
+from dynamo_capture.shapes.kept_tensors import is_operator_of_program, releasing
 from dynamo_capture.values import (
     ObjectValue,
     TensorMeta,
@@ -69,7 +71,11 @@ class Outcomes(Results):
             return outcome, frozenset()
         known, relied = len(tx.env.symbols), len(tx.env.guards)
         scalars.limit_by_line(tx, function, tensors)
-        outcome = self._infer(function, args, kwargs, tensors)
+        if is_allowed_in_graph(function) or is_operator_of_program(function):
+            with releasing(tx.inference, function):
+                outcome = self._infer(function, args, kwargs, tensors)
+        else:
+            outcome = self._infer(function, args, kwargs, tensors)
         scalars.limit_sizes(tx, function, relied)
         if tx.inference.by_data:  # the numbers of this call only
             return outcome, frozenset(list(tx.env.symbols)[known:])
