@@ -351,8 +351,8 @@ class FrameCompiler:
             raise InParts from None
         except CaptureError:
             raise
-        except CapturedAnew:
-            return self._attempt(view, prepared, told_no, broken, report)
+        except CapturedAnew:  # which may lead to another place than the one where it has broken
+            raise InParts from None
         except Broken as ended:
             tell_no(tx.asking.before(ended.handled), view.code)
             levels = leaves_levels(tx, view.code) or leaves_modes(tx, ended.reason)

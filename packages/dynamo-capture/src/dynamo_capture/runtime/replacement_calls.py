@@ -381,3 +381,11 @@ def followed(function: Callable[..., Any], *operands: Any) -> Any:
     """What a function gives where autograd follows it, as it did where the program has called it."""
     with torch.inference_mode(False), torch.enable_grad():
         return function(*operands)
+
+
+def new_cache(function: Any, maxsize: int | None, typed: bool, attributes: Mapping[str, Any]) -> Any:
+    """A function under ``functools.lru_cache``, without entries."""
+    wrapper: Any = functools._lru_cache_wrapper
+    made = wrapper(function, maxsize, typed, functools._CacheInfo)
+    vars(made).update(attributes)
+    return made

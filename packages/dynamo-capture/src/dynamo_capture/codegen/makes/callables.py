@@ -28,6 +28,7 @@ from dynamo_capture.values import (
     SuperValue,
     Value,
 )
+from dynamo_capture.values.objects.new_cache import NewCache
 from dynamo_capture.values.objects.optimized import OptimizedValue
 from dynamo_capture.values.opaque import NewReference
 from dynamo_capture.values.tensors.hooks import HookHandle
@@ -139,6 +140,18 @@ def partial(to: Reconstruction, value: PartialValue) -> None:
         to.call(replacement_calls.with_attributes, with_attributes, 2)
     else:
         make()
+
+
+@makes(NewCache)
+def cache(to: Reconstruction, value: NewCache) -> None:
+    """A function with a cache that has no entries."""
+
+    def arguments() -> None:
+        to.push(value.function)
+        to.push_all([Const(value.maxsize), Const(value.typed)])
+        to.push_dict([(Const(name), part) for name, part in value.attrs.items()])
+
+    to.call(replacement_calls.new_cache, arguments, 4)
 
 
 @makes(RestValue)

@@ -38,6 +38,7 @@ from dynamo_capture.values import (
 )
 from dynamo_capture.values.base import Context
 from dynamo_capture.values.containers.mapping_views import ProxyValue
+from dynamo_capture.values.objects.new_cache import NewCache
 from dynamo_capture.values.operator_methods import BINARY, COMPARE
 
 pure(
@@ -256,9 +257,13 @@ def _names(tx: Context, given: Value | None, default: tuple[str, ...]) -> tuple[
     return default if given is None else tuple(str(tx.constant(name)) for name in given.unpack(tx))
 
 
-@handles(functools.lru_cache)
-def lru_cache(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    raise GraphBreak(NOT_IN_PYTHON, "a cache is made inside the compiled function")
+@handles(functools._lru_cache_wrapper)
+def make_cache(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    code = tx.frames[0].code
+    if id(code) in tx.policy.functions.without_caches:
+        raise GraphBreak(NOT_IN_PYTHON, "a cache is made inside the compiled function")
+    function, maxsize, typed, _ = args
+    return NewCache(function, tx.constant(maxsize), tx.truth(typed))
 
 
 @handles(importlib.import_module)
