@@ -260,3 +260,27 @@ def test_what_an_overwritten_input_held_is_not_needed(compiled: Any) -> None:
         (first,) = torch.autograd.grad((result * result).sum(), x, create_graph=True)
         found.append([first, *torch.autograd.grad((first * first).sum(), x)])
     torch.testing.assert_close(found[1], found[0])
+
+
+@pytest.mark.parametrize("count", [3, 20000])
+@pytest.mark.parametrize("is_leaf", [False, True])
+def test_an_earlier_function_runs_again_from_the_copy_of_a_later_one(
+    compiled: Any, is_leaf: bool, count: int
+) -> None:
+    """Eager's formula for ``tanh`` reads its result only, so that the write does not matter there."""
+
+    def write(x: torch.Tensor) -> torch.Tensor:
+        with torch.no_grad():
+            x[0].add_(1)
+        return x * 2
+
+    found = []
+    for wrap in (_identity, compiled):
+        leaf = torch.linspace(0.1, 1, count, dtype=torch.float64).requires_grad_()
+        x = leaf if is_leaf else leaf * 1
+        first = wrap(torch.tanh)(x)
+        second = wrap(write)(x)
+        (gradient,) = torch.autograd.grad(first.sum() + second.sum(), leaf, create_graph=True)
+        found.append([gradient, *torch.autograd.grad(gradient.pow(2).sum(), leaf)])
+        del second
+    torch.testing.assert_close(found[1], found[0])

@@ -26,7 +26,7 @@ from aot_autograd.runtime.double_backward.freed_inputs import (
     with_its_hooks,
 )
 from aot_autograd.runtime.double_backward.read_results import ReadResults, Sources, replacing, through_results
-from aot_autograd.runtime.double_backward.written_inputs import Before
+from aot_autograd.runtime.double_backward.written_inputs import Before, copied_before
 from aot_autograd.runtime.hooks.freed_tensors import CAN_BE_FREED, Freed
 from fx_interface.execution.undo import RandomStates, random_states, set_random_states
 
@@ -190,9 +190,11 @@ class Repetition:
                 return "one of its inputs was changed in place since"
             made[index] = saved[slot]
         for index, tensor, version in zip(self.owned, remembered.owned, remembered.versions, strict=True):
-            if tensor._version != version and index not in self.written:
-                return "a parameter or buffer was changed in place since"
             made[index] = tensor
+            if tensor._version != version and index not in self.written:
+                made[index] = copied_before(tensor, version)
+                if made[index] is None:
+                    return "a parameter or buffer was changed in place since"
         for index, (value, version) in zip(self.loose, remembered.loose, strict=True):
             if index in before:
                 continue
@@ -202,7 +204,9 @@ class Repetition:
                 if made[index] is None:
                     return "one of its inputs is gone"
             elif _version(made[index]) != version and index not in self.written:
-                return "one of its inputs was changed in place since"
+                made[index] = copied_before(made[index], version)
+                if made[index] is None:
+                    return "one of its inputs was changed in place since"
         for index in self.written:  # what others held does not matter
             made[index] = before[index] if index in before else made[index].detach()
         for index in self.cut:  # which the program may differentiate by itself

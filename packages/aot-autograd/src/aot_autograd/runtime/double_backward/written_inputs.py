@@ -80,11 +80,40 @@ class NotCopied(NamedTuple):
         return led
 
 
+class Copy:
+    """What the tensor ``original`` held before a compiled function wrote to it: ``content``, with its history."""
+
+    __slots__ = ("__weakref__", "content", "original")
+
+    def __init__(self, content: torch.Tensor, original: torch.Tensor) -> None:
+        self.content = content
+        self.original = weakref.ref(original)
+
+
+_COPIES: weakref.WeakValueDictionary[tuple[int, int], Copy] = weakref.WeakValueDictionary()
+"""Those that there are, by the tensor's identity and the version that it had."""
+
+
+def copied_before(value: torch.Tensor, version: int) -> torch.Tensor | None:
+    """What ``value`` held at an earlier version, at its place in autograd's graph where gradients are on, if a compiled
+    function has written to it since that may run again: earlier ones, which read it, may then, too."""
+    copy = _COPIES.get((id(value), version))
+    if copy is None or copy.original() is not value:
+        return None
+    return _at_its_place(copy.content)
+
+
+def _at_its_place(copied: torch.Tensor) -> torch.Tensor:
+    return copied if torch.is_grad_enabled() else copied.detach().requires_grad_(copied.requires_grad)
+
+
 class Before(NamedTuple):
-    """One written input, by its ``number``: a copy with its history, which nobody may write to, or what is known."""
+    """One written input, by its ``number``: a copy with its history, which nobody may write to, or what is known.
+    ``copy``: what earlier functions find it by."""
 
     number: int
     known: torch.Tensor | NotCopied
+    copy: Copy | None = None
 
     @classmethod
     def of(cls, number: int, value: torch.Tensor, is_read: bool, stays: int | None = None) -> Before:
@@ -96,7 +125,8 @@ class Before(NamedTuple):
             return cls(number, NotCopied.of(value, is_read))
         _set_grad_enabled(True)
         try:
-            return cls(number, value.clone())
+            copy = _COPIES[id(value), value._version] = Copy(value.clone(), value)
+            return cls(number, copy.content, copy)
         except torch.OutOfMemoryError:  # eager would not have made it
             return cls(number, NotCopied.of(value, is_read))
         finally:
@@ -108,7 +138,9 @@ class Before(NamedTuple):
         held = known.alias if isinstance(known, NotCopied) else known
         if held is None or is_small(held):
             return self
-        return self._replace(known=NotCopied(None, -1, weakref.ref(held), held.requires_grad, None))
+        return self._replace(
+            known=NotCopied(None, -1, weakref.ref(held), held.requires_grad, None), copy=None
+        )
 
     def again(self, node: Any) -> torch.Tensor | None:
         """The input as it was in the call of ``node``, at its place in autograd's graph where gradients are on; None
@@ -116,7 +148,7 @@ class Before(NamedTuple):
         known = self.known
         if isinstance(known, NotCopied):
             return known.again(node, self.number)
-        return known if torch.is_grad_enabled() else known.detach().requires_grad_(known.requires_grad)
+        return _at_its_place(known)
 
     def place(self) -> torch.Tensor | None:
         """Something at its place in autograd's graph, if it had a history that is known."""
