@@ -105,6 +105,15 @@ def _one_is_a_view() -> nn.Module:
     return model
 
 
+def test_what_all_blocks_share_and_is_trained_is_no_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its gradient is a sum of as many terms as there are blocks."""
+    x = torch.randn(2, 4, requires_grad=True)
+    graph, examples = captured(monkeypatch, Stack(9), x)
+    assert equal_blocks(graph, examples, 5) is None
+    without = [example.detach() if example is x else example for example in examples]
+    assert equal_blocks(graph, without, 5) is not None
+
+
 class _AllResults(Stack):
     def forward(self, x: torch.Tensor) -> Any:
         results = []

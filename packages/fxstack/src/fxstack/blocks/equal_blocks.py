@@ -15,9 +15,10 @@ from typing import Any
 import torch
 from torch.fx import Graph, GraphModule, Node
 
-from fx_interface import SHAPE_ENV_KEY, signature_of
+from fx_interface import SHAPE_ENV_KEY, TensorSpec, signature_of
 from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.signature import SIGNATURE_KEY, InputDecl, Signature
+from fx_interface.tensor_spec import SPEC_KEY
 
 _TRIED = 8
 """How many distances between equal calls are tried as the length of a block."""
@@ -71,7 +72,36 @@ def equal_blocks(
     run = _with_inputs(calls, numbers, inputs, start, end, length)
     if run is None or run.count < at_least or not _is_closed(run, calls, numbers, nodes[-1]):
         return None
+    if _adds_up(run, calls, given, nodes[first:-1], example_inputs):
+        return None
     return run if _are_alike(run, signature.inputs, example_inputs) else None
+
+
+def _adds_up(
+    run: EqualBlocks,
+    calls: Sequence[_Call],
+    given: Sequence[Node],
+    made: Sequence[Node],
+    example_inputs: Sequence[Any],
+) -> bool:
+    """Whether the blocks share something that is trained: its gradient is a sum with a term for each of them."""
+    trained = {
+        node
+        for node, example in zip(given, example_inputs, strict=True)
+        if isinstance(example, torch.Tensor) and example.requires_grad
+    }
+    for node, call in zip(made[: run.start], calls, strict=False):
+        spec = node.meta.get(SPEC_KEY)
+        is_whole = isinstance(spec, TensorSpec) and not spec.dtype.is_floating_point
+        if not is_whole and any(operand in trained for operand in call.operands):
+            trained.add(node)
+    at = run.start + run.length
+    pairs = zip(calls[at : at + run.length], calls[at + run.length :], strict=False)
+    return any(
+        a is b and a in trained
+        for one, other in pairs
+        for a, b in zip(one.operands, other.operands, strict=True)
+    )
 
 
 def _call(node: Node) -> _Call:

@@ -12,7 +12,7 @@ multiple of the number of blocks plus a multiple of the round; that is checked o
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from functools import cache
 from typing import Any, TypeVar
 
@@ -203,15 +203,36 @@ def _rounds(
 ) -> list[Any]:
     """The rounds that come in: ``more`` of them, which go on from the one that stands before them."""
     length, i, j = window.length, window.shorter, window.longer
-    last = [_grown(few[i - length + o], many[j - length + o], more) for o in range(length)]
-    steps = [_difference(many[j + o].integers, many[j - length + o].integers) for o in range(length)]
-    makers = [templates[many[j + o].kind] for o in range(length)]
-    made = []
-    for _ in range(more):
-        for o in range(length):
-            now = last[o] = [value + step for value, step in zip(last[o], steps[o], strict=True)]
-            made.append(makers[o](iter(now)))
-    return made
+    items: list[tuple[Any, _Shift | None]] = []
+    for o in range(length):
+        before, now = many[j - length + o], many[j + o]
+        last = templates[before.kind](iter(_grown(few[i - length + o], before, more)))
+        items.append((last, _shift(last, iter(_difference(now.integers, before.integers)))))
+    return [
+        item if shift is None else shift(number) for number in range(1, more + 1) for item, shift in items
+    ]
+
+
+_Shift = Callable[[int], Any]
+"""What makes an item so many rounds later."""
+
+
+def _shift(item: Any, steps: Iterator[int]) -> _Shift | None:
+    """How an item changes whose integers grow by ``steps`` from round to round; None if it stays as it is."""
+    kind: Any = type(item)
+    if kind is int:
+        step = next(steps)
+        return (lambda number: item + number * step) if step else None
+    if kind is not tuple and not _is_record(kind):
+        return None
+    parts = item if kind is tuple else [getattr(item, name) for name in _names(kind)]
+    shifts = [_shift(part, steps) for part in parts]
+    if not any(shifts):
+        return None
+    pairs = list(zip(parts, shifts, strict=True))
+    if kind is tuple:
+        return lambda number: tuple([part if shift is None else shift(number) for part, shift in pairs])
+    return lambda number: kind(*[part if shift is None else shift(number) for part, shift in pairs])
 
 
 @cache

@@ -21,7 +21,7 @@ from fx_interface import TensorSpec, UnsupportedProgramError, signature_of
 from fx_interface.events import is_heard
 from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.signature import InputKind
-from fxstack.blocks.equal_blocks import equal_blocks, shortened
+from fxstack.blocks.equal_blocks import EqualBlocks, equal_blocks, shortened
 from fxstack.blocks.extrapolation import NotRegular, extended
 from fxstack.blocks.numbered import named_program, numbered_plan, numbered_program, plan_of_numbers
 from inductor_codegen.ir.program import Buffer, Program
@@ -31,7 +31,10 @@ logger = logging.getLogger("fxstack")
 SHORT = (3, 4, 5)
 """Blocks of short graphs: the first two are compiled, and where they are too few to repeat, the next one."""
 WORTH = 16
-"""Blocks from which the short graphs together cost less than the whole one."""
+"""Blocks from which short graphs are compiled instead of the whole one, if there is not too much besides."""
+SHARE = 0.7
+"""How many calls the first two short graphs may have together, as a share of the whole graph's; and all three at most
+as many as it has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +58,7 @@ def planned_by_blocks(
     if is_heard():
         return None
     run = equal_blocks(graph_module, example_inputs, WORTH)
-    if run is None:
+    if run is None or _calls(graph_module, run, SHORT[:2]) > SHARE * len(graph_module.graph.nodes):
         return None
     try:
         planned = [plan(*shortened(graph_module, example_inputs, run, SHORT[0]))]
@@ -65,7 +68,9 @@ def planned_by_blocks(
                 made = _extended(planned[-2], planned[-1], run.count - kept + 1)
             except NotRegular as reason:
                 logger.debug("%d equal blocks do not repeat in %d: %s", run.count, kept, reason)
-                if _grows(planned[-2], planned[-1]):
+                if _grows(planned[-2], planned[-1]) or _calls(graph_module, run, SHORT) > len(
+                    graph_module.graph.nodes
+                ):
                     return None
                 continue
             if _fits(made, graph_module, example_inputs):
@@ -74,6 +79,12 @@ def planned_by_blocks(
     except UnsupportedProgramError:  # raised again for the whole graph, with its lines
         return None
     return None
+
+
+def _calls(graph_module: GraphModule, run: EqualBlocks, kept: Sequence[int]) -> int:
+    """About how many calls the graphs with so many of the blocks have."""
+    whole = len(graph_module.graph.nodes)
+    return sum(whole - (run.count - count) * (run.length + run.inputs) for count in kept)
 
 
 def _grows(few: Planned, many: Planned) -> bool:
