@@ -151,7 +151,7 @@ def test_programs_are_those_of_the_whole(name: str, training: bool, monkeypatch:
     with torch.set_grad_enabled(training):
         fxstack.compile(model, fullgraph=True, options={"cache": False})(ids)
     ((made, whole),) = found
-    if (name, training) == ("images", True):  # what batch normalisation writes is not in rounds
+    if name == "images":  # layouts are chosen for all convolutions together
         assert made is None
         return
     assert made is not None

@@ -191,8 +191,11 @@ def _compile_planned(planned: Planned, chosen: CodegenOptions, store: ArtifactSt
 
 def _by_blocks(graph_module: GraphModule, example_inputs: Sequence[Any], options: Options) -> Planned | None:
     """Plan and programs of a graph in which equal blocks follow each other, from a few of these."""
-    if len(graph_module.graph.nodes) < FEWEST_NODES or options.debug_kernels or options.verify:
-        return None
+    has_few = len(graph_module.graph.nodes) < FEWEST_NODES
+    if has_few or options.debug_kernels or options.verify or options.activation_budget is not None:
+        return (
+            None  # kernels are named by graphs, all graphs are verified, a partition is chosen for the whole
+        )
     from fxstack.blocks.programs import Planned, planned_by_blocks  # few graphs are so long
 
     def plan(part: GraphModule, examples: Sequence[Any]) -> Planned:
