@@ -473,3 +473,17 @@ def test_a_list_of_a_tensor_asks_for_its_shape_as_its_length(make):
         return [item.detach() + x for item in make(one)]
 
     _same(program, lambda: (X, one), lambda: (X, one))
+
+
+def test_an_assertion_asks_for_a_torch_function():
+    kind = type("Kind", (), {"__getattr__": _noting("__getattr__", lambda self, name: _missing(name))})
+
+    def program(x, one):
+        torch._assert(one, "no")
+        return x * 3
+
+    _same(program, lambda: (X, kind()), lambda: (X, kind()))
+
+
+def _missing(name):
+    raise AttributeError(name)

@@ -21,16 +21,6 @@ def test_a_dict_gets_the_order_of_its_new_content() -> None:
     assert list(table.items()) == [("b", 2), ("a", 5), ("c", 0)]
 
 
-def test_a_set_keeps_the_members_that_stay() -> None:
-    class Member:
-        pass
-
-    kept, gone, new = Member(), Member(), Member()
-    members = {kept, gone}
-    replacement_calls.replace_set(members, [kept, new])
-    assert members == {kept, new}
-
-
 def test_iterators_at_their_place() -> None:
     assert list(replacement_calls.dict_iterator({"a": 1, "b": 2}.values(), 1)) == [2]
     assert list(replacement_calls.dict_iterator({"a": 1}, 3)) == []

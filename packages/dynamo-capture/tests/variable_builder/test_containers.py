@@ -61,7 +61,70 @@ def asked(x):
     )
 
 
-@pytest.mark.parametrize("program", [made_inside, made_before_a_break, read, asked])
+OTHERS = {Number(4), Number(1)}
+IN_A_TUPLE = {(NUMBER, 1)}
+
+
+def copied_and_joined(x):
+    joined = [
+        MEMBERS.copy(),
+        set(MEMBERS),
+        frozenset(OTHERS),
+        MEMBERS | OTHERS,
+        MEMBERS & OTHERS,
+        MEMBERS - OTHERS,
+    ]
+    joined.append((MEMBERS ^ OTHERS) - FROZEN)
+    return x, [[getattr(one, "number", one) for one in each] for each in joined]
+
+
+def copied_and_kept_over_a_break(x):
+    joined = MEMBERS | OTHERS
+    copied = set(OTHERS)
+    print(end="")
+    return x + len(joined) + len(copied), [getattr(one, "number", one) for one in joined]
+
+
+def copied_and_changed(x):
+    more, less = set(OTHERS), OTHERS.copy()
+    more.add(NUMBER)
+    less.discard(NUMBER)
+    return x, more, less
+
+
+def copied_and_updated(x):
+    updated = set(OTHERS)
+    updated |= MEMBERS
+    updated -= FROZEN
+    return x, len(updated), updated
+
+
+def copied_and_changed_afterwards(x):
+    copied = set(OTHERS)
+    OTHERS.add(5)
+    OTHERS.remove(5)
+    return x, len(copied)
+
+
+def in_a_tuple(x):
+    return x, (NUMBER, 1) in IN_A_TUPLE
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        made_inside,
+        made_before_a_break,
+        read,
+        asked,
+        copied_and_joined,
+        copied_and_kept_over_a_break,
+        copied_and_changed,
+        copied_and_updated,
+        copied_and_changed_afterwards,
+        in_a_tuple,
+    ],
+)
 def test_members_are_asked_as_often_as_in_eager(program):
     captured = dynamo_capture.optimize("eager")(program)
     for _ in range(2):

@@ -14,6 +14,7 @@ from dynamo_capture.frames.frame import Frame
 from dynamo_capture.frames.generator_values import GeneratorValue
 from dynamo_capture.frames.globals_scope import GlobalsScope
 from dynamo_capture.runtime import replacement_calls
+from dynamo_capture.runtime.calls import changed_sets
 from dynamo_capture.side_effects.effects import Effects
 from dynamo_capture.sources.sources import ReferentSource
 from dynamo_capture.trace import Trace
@@ -132,7 +133,7 @@ def replay_content(owner: Any, to: Reconstruction) -> None:
         function = replacement_calls.update_dict if owner.entries is None else replacement_calls.replace_dict
         content = ListValue(pairs) if owner.entries is None else DictValue(owner.entries)
     elif isinstance(owner, SetValue):
-        content, function = ListValue(list(owner.items.values())), replacement_calls.replace_set
+        content, function = ListValue(list(owner.items.values())), changed_sets.replace_set
     elif owner.is_unread:
         content, function = ListValue(owner.appended), replacement_calls.extend_list
     else:

@@ -178,15 +178,6 @@ def update_dict(target: dict[Any, Any], content: list[tuple[Any, Any]]) -> None:
         base.__setitem__(target, key, value)
 
 
-def replace_set(target: set[Any], items: Iterable[Any]) -> None:
-    """The target holds exactly these items."""
-    fresh = dict.fromkeys(items)
-    for member in [member for member in target if member not in fresh]:
-        set.discard(target, member)
-    for member in fresh:
-        set.add(target, member)
-
-
 def list_iterator(items: list[Any], position: int) -> Iterator[Any]:
     """``iter(items)`` after ``position`` steps, past what a class made from ``list`` defines."""
     made: Any = list.__iter__(items)

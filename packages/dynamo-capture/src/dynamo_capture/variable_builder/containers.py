@@ -9,7 +9,12 @@ from typing import Any
 import torch
 
 from dynamo_capture._eval_frame import set_hashes
-from dynamo_capture.foundation.break_kinds import CONTAINER_CLASS, DEFINITION_CHANGED, VARYING_ITERATION
+from dynamo_capture.foundation.break_kinds import (
+    CONTAINER_CLASS,
+    DEFINITION_CHANGED,
+    UNKNOWN_HASH,
+    VARYING_ITERATION,
+)
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.foundation.known_objects import is_known
 from dynamo_capture.frames.left_functions import leave_loop
@@ -115,9 +120,17 @@ def _keys_of_members(tx: Context, real: Any, members: list[Value]) -> list[Any]:
         if isinstance(member, ObjectValue) and member.has_own_hash(tx):
             hashes = hashes or set_hashes(real)
             keys.append(HashedKey(tx, member, hashes[number]))
+        elif isinstance(member, TupleValue) and _asks(tx, member):
+            raise GraphBreak(UNKNOWN_HASH, "a set has a tuple with an object that has its own __hash__")
         else:
             keys.append(tx.hash_key(member))
     return keys
+
+
+def _asks(tx: Context, value: Value) -> bool:
+    """Whether the hash of a tuple asks code of the program, a tuple does not remember it."""
+    items = map(tx.force, value.items) if isinstance(value, TupleValue) else ()
+    return any(_asks(tx, one) or (isinstance(one, ObjectValue) and one.has_own_hash(tx)) for one in items)
 
 
 @wraps_once(set, frozenset)

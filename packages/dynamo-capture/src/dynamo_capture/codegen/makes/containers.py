@@ -33,6 +33,7 @@ from dynamo_capture.values.containers.late_sequences import (
     RepeatedList,
 )
 from dynamo_capture.values.containers.mapping_views import ProxyValue
+from dynamo_capture.values.containers.sets import Making
 from dynamo_capture.values.new_class import NewClass, NewType
 from dynamo_capture.values.objects.instance_dict import FunctionDictValue, InstanceDictValue
 from dynamo_capture.values.tensors.array import ArrayValue
@@ -167,11 +168,26 @@ def set_(to: Reconstruction, value: SetValue) -> None:
         members = frozenset if value.cls is frozenset else set
         to.call(members, lambda: to.emitter.load_const(value.order))
         return
+    making = value.making(to.tx)
+    if making is not None:
+        _set_of_existing(to, making)
+        return
     to.push_all(list(value.items.values()))
     to.emitter.build_set(len(value.items))
     if value.cls is not set:
         to.store(".set")
         to.call(value.cls, lambda: to.emitter.load_fast(".set"))
+
+
+def _set_of_existing(to: Reconstruction, making: Making) -> None:
+    def operands() -> None:
+        for operand in making.operands:
+            if isinstance(operand, Making):
+                _set_of_existing(to, operand)
+            else:
+                to.push(operand)
+
+    to.call(making.function, operands, len(making.operands))
 
 
 @makes(CachedPart)

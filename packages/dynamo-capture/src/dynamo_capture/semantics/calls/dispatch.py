@@ -32,6 +32,7 @@ from dynamo_capture.values import (
 )
 from dynamo_capture.values.base import Context
 from dynamo_capture.values.containers.mapping_views import VIEWS
+from dynamo_capture.values.containers.sets import Making
 from dynamo_capture.values.tensors.array import ArrayValue
 
 
@@ -133,7 +134,10 @@ class Calls:
         if isinstance(value, SetValue):
             table = value.table(self._tx)
             order = None if table is None else set(table)
-            return SetValue(dict(value.items), cls, order=order)
+            made, existing = SetValue(dict(value.items), cls, order=order), value.of_existing()
+            if existing is not None:
+                made.made_by = Making(cls, (existing,))
+            return made
         return self.set_of(value.unpack(self._tx), cls)
 
     def copy_dict(self, owner: DictValue) -> DictValue:

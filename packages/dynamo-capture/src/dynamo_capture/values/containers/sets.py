@@ -7,22 +7,39 @@ therefore keeps a real set of their keys, to which everything happens that happe
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from dynamo_capture.foundation.break_kinds import CONTAINER_CLASS
 from dynamo_capture.foundation.errors import GraphBreak, NotConstant
 from dynamo_capture.guard_kinds.sets import SetOrder
+from dynamo_capture.runtime.calls import changed_sets
 from dynamo_capture.values.base import Context, IteratorValue, Value
 from dynamo_capture.values.constant import Const
+from dynamo_capture.values.containers.keys import HashedKey
 from dynamo_capture.values.sequence_iterator import WatchingIterator
 from fx_interface.source import Source
 
 
+class Making(NamedTuple):
+    """A call that makes a set of existing ones: its operands are such sets, other calls, and members."""
+
+    function: Callable[..., Any]
+    operands: tuple[Making | Value, ...]
+
+    def values(self) -> list[Value]:
+        """The values that it takes."""
+        found: list[Value] = []
+        for operand in self.operands:
+            found += operand.values() if isinstance(operand, Making) else [operand]
+        return found
+
+
 class SetValue(Value):
     """``items``: hashable key -> member. ``order``: the keys as a real set; that of an existing set may be the set
-    itself until it is changed."""
+    itself until it is changed. ``made_by``: how Python makes it of existing sets, which have the hashes of their
+    members; None where that is not known, or not so."""
 
-    __slots__ = ("_order_guarded", "cls", "items", "order", "real", "source")
+    __slots__ = ("_order_guarded", "cls", "items", "made_by", "order", "real", "source")
     is_mutable = True
 
     def __init__(
@@ -39,6 +56,7 @@ class SetValue(Value):
         self.real = real
         self.order = set(items) if order is None else order
         self._order_guarded = False
+        self.made_by: Making | None = None
 
     def python_type(self) -> type:
         return self.cls
@@ -49,7 +67,24 @@ class SetValue(Value):
         return self.cls(item.python_object(tx) for item in self.items.values())
 
     def children(self, tx: Context) -> list[Value]:
-        return list(self.items.values())
+        making = self.making(tx)
+        return list(self.items.values()) if making is None else making.values()
+
+    def making(self, tx: Context) -> Making | None:
+        """How it is made without asking its members for their hashes, if one of them has code of the program for that
+        and the existing sets are as they were."""
+        if self.made_by is None or not any(type(key) is HashedKey for key in self.items):
+            return None
+        is_as_it_was = not any(tx.effects.has_changed(one) for one in self.made_by.values())
+        return self.made_by if is_as_it_was else None
+
+    def of_existing(self) -> Making | SetValue | None:
+        """Itself where it existed before the trace, or how it is made."""
+        return self.made_by if self.real is None else self
+
+    def follow(self, function: Callable[..., Any], before: Making | None, *operands: Value) -> None:
+        """Note a change after it has been made: ``function`` makes it of what it was."""
+        self.made_by = None if before is None else Making(function, (before, *operands))
 
     def as_constant(self) -> Any:
         if self.cls is not frozenset:
@@ -97,6 +132,7 @@ class SetValue(Value):
 
     def _changes(self, tx: Context) -> None:
         tx.effects.mutates(self)
+        self.made_by = None
         self.table(tx)
         if self.order is not None and self.order is self.real:
             copied = set(self.order)
@@ -104,11 +140,13 @@ class SetValue(Value):
 
     def add(self, tx: Context, value: Value) -> None:
         """``s.add(value)``."""
+        before = self.made_by
         self._changes(tx)
         key = tx.hash_key(value)
         self.items.setdefault(key, value)
         if self.order is not None:
             self.order.add(key)
+        self.follow(changed_sets.with_member, before, value)
 
     def discard(self, tx: Context, key: Any) -> None:
         """``s.discard(...)`` of the member with this key."""
@@ -147,11 +185,15 @@ class SetValue(Value):
             mine, theirs = self.items.keys(), other.items.keys()
         order = operation(mine, theirs)
         known = {**other.items, **self.items}
-        return SetValue({key: known[key] for key in order}, self.cls, order=set(order))
+        made = SetValue({key: known[key] for key in order}, self.cls, order=set(order))
+        left, right = self.of_existing(), other.of_existing()
+        if left is not None and right is not None:
+            made.made_by = Making(operation, (left, right))
+        return made
 
     def update_with(self, tx: Context, operation: Callable[[Any, Any], Any], other: SetValue) -> None:
         """``self |= other`` and so on."""
-        theirs = other.table(tx)
+        theirs, before, right = other.table(tx), self.made_by, other.of_existing()
         self._changes(tx)
         known = {**other.items, **self.items}
         if self.order is None or theirs is None:
@@ -163,6 +205,8 @@ class SetValue(Value):
         present = set(keys)
         kept = [key for key in self.items if key in present]
         self.items = {key: known[key] for key in dict.fromkeys([*kept, *keys])}
+        if before is not None and right is not None:
+            self.made_by = Making(operation, (before, right))
 
     @property
     def all_constant(self) -> bool:

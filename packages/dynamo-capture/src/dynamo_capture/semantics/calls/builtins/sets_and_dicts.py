@@ -9,6 +9,7 @@ from typing import Any
 
 from dynamo_capture.foundation.break_kinds import CONTAINER_CLASS
 from dynamo_capture.foundation.errors import GraphBreak
+from dynamo_capture.runtime.calls import changed_sets
 from dynamo_capture.semantics.calls.builtins.methods import method
 from dynamo_capture.semantics.registry import handles
 from dynamo_capture.values import (
@@ -39,7 +40,9 @@ def frozenset_init(tx: Context, owner: SetValue, args: list[Value], kwargs: dict
 
 @method(set.discard)
 def set_discard(tx: Context, owner: SetValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    before = owner.made_by
     owner.discard(tx, tx.hash_key(args[0]))
+    owner.follow(changed_sets.without_member, before, args[0])
     return NONE
 
 
@@ -48,7 +51,9 @@ def set_remove(tx: Context, owner: SetValue, args: list[Value], kwargs: dict[str
     key = tx.hash_key(args[0])
     if key not in owner.items:
         raise tx.raises(KeyError, args[0])
+    before = owner.made_by
     owner.discard(tx, key)
+    owner.follow(changed_sets.without_member, before, args[0])
     return NONE
 
 
