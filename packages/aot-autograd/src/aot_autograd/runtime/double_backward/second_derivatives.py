@@ -137,7 +137,8 @@ class Repetition:
             **{i: steps for i, steps in formed.items() if i not in changed},
             **{i: changed[i] for i in plan.repeat.settled},
         }
-        self.before = tuple((index, index in plan.repeat.old, stays.get(index)) for index in before)
+        followed = set(self.dirty.values())
+        self.before = tuple((i, i in plan.repeat.old, stays.get(i), i not in followed) for i in before)
         self.cut = frozenset(backward_plan.cut)
         # Plain backwards need the program again for hooks of results that others are computed from, and where zeros may
         # have become NaN. What was written to leads to the node itself, and is not kept by it.
@@ -169,7 +170,9 @@ class Repetition:
                 ]
             ),
             random_states() if self.draws else (),
-            tuple([Before.of(index, inputs[index], is_read, stays) for index, is_read, stays in self.before]),
+            tuple(
+                [Before.of(i, inputs[i], is_read, stays, quiet) for i, is_read, stays, quiet in self.before]
+            ),
         )
 
     def inputs(self, node: Any, saved: Sequence[Any] | Mapping[int, Any]) -> list[Any] | str:

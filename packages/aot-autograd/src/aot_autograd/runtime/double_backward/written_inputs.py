@@ -116,17 +116,22 @@ class Before(NamedTuple):
     copy: Copy | None = None
 
     @classmethod
-    def of(cls, number: int, value: torch.Tensor, is_read: bool, stays: int | None = None) -> Before:
+    def of(
+        cls, number: int, value: torch.Tensor, is_read: bool, stays: int | None = None, is_quiet: bool = False
+    ) -> Before:
         """Called by a forward, with gradients off, before the write; ``stays``: what the input holds after so many
-        writes does as well."""
+        writes does as well; ``is_quiet``: autograd does not follow the write."""
         if stays is not None and (CAN_BE_FREED or value.grad_fn is None):
             return cls(number, NotCopied.of(value, True, stays))
         if not (is_read or value.requires_grad) or _does_without_copy(value, is_read):
             return cls(number, NotCopied.of(value, is_read))
         _set_grad_enabled(True)
         try:
-            copy = _COPIES[id(value), value._version] = Copy(value.clone(), value)
-            return cls(number, copy.content, copy)
+            content = value.clone()
+            if not is_quiet:
+                return cls(number, content)
+            copy = _COPIES[id(value), value._version] = Copy(content, value)
+            return cls(number, content, copy)
         except torch.OutOfMemoryError:  # eager would not have made it
             return cls(number, NotCopied.of(value, is_read))
         finally:
