@@ -114,16 +114,9 @@ def steps_of(name: str, phase: str, options: argparse.Namespace) -> tuple[dict[s
     return runs, first_calls(runs)
 
 
-def measured(runs: dict[str, Step], first: dict[str, float], options: argparse.Namespace) -> dict[str, Any]:
-    """What there is to say of each system; the longest kernels are printed by :func:`print_kernels`."""
-    steps = {system: 1e3 * median for system, median in interleaved(runs, options.rounds).items()}
-    kernels = {system: kernel_times(run) for system, run in runs.items()}
-    line: dict[str, Any] = {f"{system} first s": round(seconds, 2) for system, seconds in first.items()}
-    line |= {f"{system} ms": round(median, 3) for system, median in steps.items()}
-    for system, times in kernels.items():
-        line[f"{system} kernels ms"] = round(sum(time for _, time in times.values()), 3)
-        line[f"{system} launches"] = round(sum(count for count, _ in times.values()))
-    return line | {"kernels": kernels}
+def medians(runs: dict[str, Step], rounds: int) -> dict[str, float]:
+    """Milliseconds of a step of each system."""
+    return {f"{system} ms": round(1e3 * median, 3) for system, median in interleaved(runs, rounds).items()}
 
 
 def print_kernels(kernels: dict[str, dict[str, tuple[float, float]]], count: int) -> None:
@@ -151,16 +144,23 @@ def main() -> None:
     options = parser.parse_args()
     for name in options.models:
         with holding(options.lock, fcntl.LOCK_SH):
-            compiled_steps = {phase: steps_of(name, phase, options) for phase in options.phases}
-        for phase, (runs, first) in compiled_steps.items():
-            with holding(options.lock, fcntl.LOCK_EX):
-                line = measured(runs, first, options)
-            kernels = line.pop("kernels")
-            print(
-                json.dumps({"model": name, "phase": phase, "card": torch.cuda.get_device_name()} | line),
-                flush=True,
-            )
-            print_kernels(kernels, options.kernels)
+            phases = {phase: steps_of(name, phase, options) for phase in options.phases}
+        with holding(options.lock, fcntl.LOCK_EX):
+            steps = {phase: medians(runs, options.rounds) for phase, (runs, _) in phases.items()}
+            kernels = {  # a profiler makes launches slower, also once it has ended
+                phase: {system: kernel_times(run) for system, run in runs.items()}
+                for phase, (runs, _) in phases.items()
+            }
+        for phase, (_, first) in phases.items():
+            line: dict[str, Any] = {"model": name, "phase": phase, "card": torch.cuda.get_device_name()}
+            line |= {f"{system} first s": round(seconds, 2) for system, seconds in first.items()} | steps[
+                phase
+            ]
+            for system, times in kernels[phase].items():
+                line[f"{system} kernels ms"] = round(sum(time for _, time in times.values()), 3)
+                line[f"{system} launches"] = round(sum(count for count, _ in times.values()))
+            print(json.dumps(line), flush=True)
+            print_kernels(kernels[phase], options.kernels)
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import torch
 from torch._ops import OpOverload
 from torch.fx import GraphModule
 
@@ -30,6 +31,7 @@ from fx_interface.execution.rehearsal import rehearsal_of
 from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.symbols import ShapeEnv
 from fx_interface.torch_internals.graph_source import forward_of
+from fxstack.kept_in_parts import KEPT_IN_PARTS
 from fxstack.options import Options
 from fxstack.programs.data_parallel import cuts_for_buckets
 from fxstack.programs.keys import program_key
@@ -214,13 +216,13 @@ def primitive_graphs(
     """A captured graph traced ahead of time and in primitives, with layouts chosen: all but native code."""
     if options.verify:
         fx_interface.verify(graph_module)
-    partition = _partitioner(options.activation_budget)
+    budget = _budget(options, example_inputs)
     traced = aot_autograd.trace_joint(
         graph_module,
         example_inputs,
         operators=LIBRARY,
-        partition=partition,
-        decompositions=_of_random_numbers(options),
+        partition=_partitioner(budget),
+        decompositions=_decompositions(options, budget),
     )
     forward = _primitive(traced.forward, options)
     exact = options.mode == "strict"
@@ -236,12 +238,20 @@ def primitive_graphs(
     return PrimitiveGraphs(plan, forward, layouts, backward, backward_layouts)
 
 
-def _of_random_numbers(options: Options) -> Mapping[OpOverload, Callable[..., Any]]:
+def _decompositions(options: Options, budget: float | None) -> Mapping[OpOverload, Callable[..., Any]]:
+    kept_in_parts = {} if options.mode == "strict" or budget is None else KEPT_IN_PARTS
     if options.rng != "counter":
-        return {}
+        return kept_in_parts
     from fxstack.counter_random import COUNTER  # an option that few ask for
 
-    return COUNTER
+    return {**COUNTER, **kept_in_parts}
+
+
+def _budget(options: Options, example_inputs: Sequence[Any]) -> float | None:
+    """The share of activations that may be kept. Kernels of a GPU wait for memory: what they can compute again while
+    they do is not kept unless the user decides."""
+    on_gpu = any(isinstance(value, torch.Tensor) and value.is_cuda for value in example_inputs)
+    return 1.0 if options.activation_budget is None and on_gpu else options.activation_budget
 
 
 def _partitioner(budget: float | None) -> Partitioner:

@@ -122,3 +122,15 @@ def test_the_program_computes_the_same(dtype: torch.dtype) -> None:
     for mine, node in zip(made, results, strict=True):
         torch.testing.assert_close(mine, graph.values[node], rtol=0.05, atol=0.05)
         assert mine.stride() == ROW_MAJOR
+
+
+@pytest.mark.parametrize("image", [False, True])
+def test_rows_where_operands_disagree(image: bool) -> None:
+    """A residual stream that begins transposed is in rows from the first sum with what lies in rows; images are not."""
+    graph = ExampleGraph()
+    sizes = (2, 3, 4, 6) if image else (2, 4, 6)
+    turned = graph.input(torch.randn(*sizes[:-2], 6, 4).transpose(-1, -2))
+    inner = graph.call(p.add, turned, graph.input(torch.randn(*sizes), "y"))
+    assert strides(graph, inner, graph.call(p.sum, inner, [len(sizes) - 1])) == (
+        (72, 24, 1, 4) if image else (24, 6, 1)
+    )

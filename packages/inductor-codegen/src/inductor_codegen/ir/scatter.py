@@ -25,14 +25,15 @@ SOURCE, INDEX, TARGET = "in0", "in1", "out0"
 
 @dataclass(frozen=True, slots=True)
 class ScatterForm:
-    """Strides, in elements, have a number for each loop of the kernel: ``index`` 0 where all points of the loop have
-    one row, ``target`` 0 where a row takes the place of the loop. ``rows`` and ``step`` are the size and the stride of
-    the dimension that is indexed. Negative rows count from the end if it ``wraps``; the row ``skipped`` gets nothing.
-    Threads share the loop ``shared``, or the rows. ``beside``: what the innermost loop adds to are all rows at one
-    place, whose sums are kept apart, in float32 if they have 16 bits, while the loop runs.
+    """``dtype`` is the target's. Strides, in elements, have a number for each loop of the kernel: ``index`` 0 where all
+    points of the loop have one row, ``target`` 0 where a row takes the place of the loop. ``rows`` and ``step`` are the
+    size and the stride of the dimension that is indexed. Negative rows count from the end if it ``wraps``; the row
+    ``skipped`` gets nothing. Threads share the loop ``shared``, or the rows. ``beside``: what the innermost loop adds
+    to are all rows at one place, whose sums are kept apart, in float32 if they have 16 bits, while the loop runs.
     """
 
     dtype: torch.dtype
+    source_dtype: torch.dtype
     index_dtype: torch.dtype
     source: tuple[IntLike, ...]
     index: tuple[IntLike, ...]

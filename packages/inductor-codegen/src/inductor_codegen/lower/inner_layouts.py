@@ -16,10 +16,13 @@ from inductor_codegen.lower.layouts import seen_through
 from inductor_codegen.lower.values import Lowered, Operand, Placed, Pointwise, Value, operands_of, placed_in
 from inductor_codegen.lower.views import Layout, Sizes, is_one
 
+_IMAGE = 4
+"""Dimensions from which convolutions decide (``lower.images``)."""
+
 
 def arrange_inner_values(lowered: Lowered, env: ShapeEnv) -> None:
     """Give pointwise values that are neither outputs nor arguments of library calls the order of dimensions in which
-    all operands of their size lie, if that is one order."""
+    all operands of their size lie, if that is one order; else rows, if one of them lies so and these are no images."""
     turned = {value.number for value in lowered.values if _is_turned(value)}
     if not turned:
         return
@@ -65,7 +68,11 @@ def _common_strides(
             orders.add(_order(layout, env))
     except UnbackedSymbolError:
         return None
-    return _dense_strides(value.sizes, orders.pop()) if len(orders) == 1 else None
+    if len(orders) == 1:
+        return _dense_strides(value.sizes, orders.pop())
+    rows = contiguous_strides(value.sizes)
+    is_image = len(value.sizes) >= _IMAGE
+    return rows if not is_image and _order(Layout(value.sizes, rows, 0), env) in orders else None
 
 
 def _elements(sizes: Sizes, env: ShapeEnv) -> int:

@@ -33,6 +33,7 @@ from inductor_codegen.lower.devices import Twins
 from inductor_codegen.lower.images.channels_last import channels_last
 from inductor_codegen.lower.inner_layouts import arrange_inner_values
 from inductor_codegen.lower.products import FACTORS, PaddedProducts, PaddedResult
+from inductor_codegen.lower.short_reductions import written_out
 from inductor_codegen.lower.storage import Values, operand_of, seen_through
 from inductor_codegen.lower.values import (
     STRIDED_DTYPES,
@@ -185,6 +186,7 @@ class Lowering(Values):
             if joined is not None:
                 return joined
         formula = formulas.formula_of(prim, spec, args, kwargs)
+        formula = written_out(formula, node.name, spec, self, where)
         return operand_of(self.add_value(node.name, self._laid_out(spec, node), formula, where))
 
     def _laid_out(self, spec: TensorSpec, node: Node, position: int = 0) -> TensorSpec:

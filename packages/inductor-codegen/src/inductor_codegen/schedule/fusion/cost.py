@@ -8,7 +8,18 @@ import torch
 
 from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.symbols import product
-from inductor_codegen.lower.values import Cat, Fill, Gather, Iota, Lowered, Pad, Pointwise, Reduction, Value
+from inductor_codegen.lower.values import (
+    Cat,
+    Fill,
+    Gather,
+    Iota,
+    Lowered,
+    Operand,
+    Pad,
+    Pointwise,
+    Reduction,
+    Value,
+)
 from inductor_codegen.schedule.fusion.edges import Edge, Match
 
 _DIVISION = 4
@@ -51,7 +62,8 @@ class TreeCost:
 
     ``bytes`` is what these loads read; ``plain`` says that nothing but arithmetic on elements at one place is in it;
     ``limit`` is how much of both is worth less than memory for the value; ``one``: one number at every point, which
-    loops compute before they begin.
+    loops compute before they begin. ``wider`` and ``narrower``, on a GPU: a conversion to a dtype of more bytes, whose
+    operand is what memory should hold; and one of a reduction's result to fewer, which memory should hold itself.
     """
 
     work: int
@@ -60,10 +72,14 @@ class TreeCost:
     plain: bool = True
     limit: tuple[int, int] = (0, 0)
     one: bool = False
+    wider: bool = False
+    narrower: bool = False
 
     @property
     def cheap(self) -> bool:
         """Whether computing the value twice beats keeping it in memory."""
+        if self.narrower:
+            return False
         if self.work <= CHEAP and self.loads <= 1:
             return True
         work, most = self.limit
@@ -89,8 +105,22 @@ def tree_costs(lowered: Lowered, edges: list[list[tuple[int, Edge]]], stored: se
             if edge.match is not Match.REPEATED:
                 loads, size = loads + below.loads, size + below.bytes
         work = 0 if one or (loads == 0 and (_is_place(value) or _is_number(value))) else work
-        costs.append(TreeCost(work, loads, size, plain, _limit(value), one))
+        more = _bytes_gained(value, lowered)
+        narrower = more < 0 and _is_reduction(lowered, reads[0][0])
+        costs.append(TreeCost(work, loads, size, plain, _limit(value), one, more > 0, narrower))
     return costs
+
+
+def _bytes_gained(value: Value, lowered: Lowered) -> int:
+    """By how many bytes a large value on a GPU is wider than what it is converted from; 0 if it is no conversion."""
+    if (
+        not isinstance(value.formula, Pointwise)
+        or value.formula.op != "convert_dtype"
+        or not any(_limit(value))
+    ):
+        return 0
+    operand = value.formula.args[0]
+    return value.dtype.itemsize - operand.dtype.itemsize if isinstance(operand, Operand) else 0
 
 
 def _limit(value: Value) -> tuple[int, int]:

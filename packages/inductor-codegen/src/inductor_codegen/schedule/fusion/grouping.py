@@ -209,7 +209,9 @@ class _Grouper:
         self, value: Value, uses: _Uses, positions: dict[int, tuple[set[Position], bool]]
     ) -> None:
         cheap = self.costs[value.number].cheap
-        trivial = isinstance(value.formula, (Fill, Iota))
+        trivial = isinstance(value.formula, (Fill, Iota)) or (
+            not uses.forced and self.costs[value.number].wider
+        )
         few = set() if uses.forced else self._read_at_few_points(value, positions)
         if trivial or (not uses.forced and (cheap or len(positions) <= 1 + len(few))):
             outside = [
@@ -280,12 +282,14 @@ class _Grouper:
     def _place_stored(
         self, value: Value, uses: _Uses, positions: dict[int, tuple[set[Position], bool]]
     ) -> None:
-        group = self._home(uses, positions) or self._new_group(value)
+        ends_reduction = self.costs[value.number].narrower  # which joins this group, and nothing else
+        home = None if ends_reduction else self._home(uses, positions)
+        group = home or self._new_group(value)
         position = Position.FULL if group.unit not in positions else next(iter(positions[group.unit][0]))
         self._join(value, group, {position})
         group.stored[value.number] = position
         self._need(value, group.unit, positions)
-        if position is Position.FULL:
+        if position is Position.FULL and not ends_reduction:
             readers = [unit for unit, (known, _) in positions.items() if known == {Position.FULL}]
             self.merger.merge_readers(group, readers)
 

@@ -9,7 +9,7 @@ import torch
 
 from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.symbols import Expr, IntLike, product, symbol
-from inductor_codegen.ir.index import LoopVar, as_index
+from inductor_codegen.ir.index import Index, LoopVar, as_index
 from inductor_codegen.ir.kernel import (
     Access,
     BufferParameter,
@@ -32,11 +32,13 @@ _COPY = "copy_"
 
 @dataclass(frozen=True, slots=True)
 class Called:
-    """A kernel, and what it is given: tensors and sizes in the order of its parameters."""
+    """A kernel, and what it is given: tensors and sizes in the order of its parameters. ``between``: a tensor that is
+    none of the graph's, which it is the first to write."""
 
     kernel: Kernel
     buffers: tuple[Placed | Value, ...]
     sizes: tuple[IntLike, ...]
+    between: Value | None = None
 
 
 def is_idle(step: Step) -> bool:
@@ -44,20 +46,24 @@ def is_idle(step: Step) -> bool:
     return isinstance(step, RunKernel) and step.kernel.startswith(_COPY) and len(set(step.buffers)) == 1
 
 
-def copy(base: Placed, result: Value) -> Called:
-    """``result = base``."""
+def copy(base: Placed | Value, result: Value, dtype: torch.dtype | None = None) -> Called:
+    """``result = base``, which has ``dtype`` if that is not the result's own."""
     make = ScalarBuilder()
     loops = _loops_over(result)
+    held = result.dtype if dtype is None else dtype
     if base.layout.strides == result.strides and is_dense(result.sizes, result.strides):
-        what, loops = _COPY, (LoopVar("i0", product(result.sizes)),)
+        what, loops = _COPY if held == result.dtype else "converted_", (LoopVar("i0", product(result.sizes)),)
         read = written = as_index(loops[0])
     else:
         what = "transposed_"
         point = [as_index(loop) for loop in loops]
         read = Layout(result.sizes, base.layout.strides, 0).address(point)
         written = Layout(result.sizes, result.strides, 0).address(point)
-    store = Store(TARGET, written, make.load(SOURCE, read, result.dtype))
-    return _storing(what, store, loops, (base, result), (*base.layout.strides, *result.strides), result.dtype)
+    value = make.convert(make.load(SOURCE, read, held), result.dtype)
+    strides = (*base.layout.strides, *result.strides)
+    return _storing(
+        what, Store(TARGET, written, value), loops, (base, result), strides, (held, result.dtype), read
+    )
 
 
 def zeros(result: Value) -> Called:
@@ -69,7 +75,7 @@ def zeros(result: Value) -> Called:
         written = as_index(loops[0])
     else:
         written = Layout(result.sizes, result.strides, 0).address([as_index(loop) for loop in loops])
-    return _storing("zeros_", Store(TARGET, written, zero), loops, (result,), result.strides, result.dtype)
+    return _storing("zeros_", Store(TARGET, written, zero), loops, (result,), result.strides, (result.dtype,))
 
 
 def _loops_over(value: Value) -> tuple[LoopVar, ...]:
@@ -82,13 +88,14 @@ def _storing(
     loops: tuple[LoopVar, ...],
     given: tuple[Placed | Value, ...],
     strides: Sizes,
-    dtype: torch.dtype,
+    dtypes: tuple[torch.dtype, ...],
+    read: Index | None = None,
 ) -> Called:
     accesses = [(SOURCE, Access.READ)] * (len(given) - 1) + [(TARGET, Access.WRITE)]
-    buffers = [BufferParameter(name, dtype, access) for name, access in accesses]
+    buffers = [BufferParameter(name, dtype, way) for (name, way), dtype in zip(accesses, dtypes, strict=True)]
     names = size_names((*(loop.extent for loop in loops), *strides))
     parameters: tuple[Parameter, ...] = (*buffers, *map(SizeParameter, names))
-    name = named(what, (store.index, getattr(store.value, "index", None), loops, parameters))
+    name = named(what, (store.index, read, loops, parameters))
     passes = (Pass((store,), ()),)
     kernel = Kernel(name, parameters, loops[:-1], loops[-1:], Vector.INNER, passes, (what.rstrip("_"),))
     return Called(kernel, given, tuple(map(symbol, names)))

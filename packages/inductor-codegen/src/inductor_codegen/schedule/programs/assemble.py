@@ -152,6 +152,8 @@ class _Assembler:
         for value in (self.lowered.values[number] for number in call.results if number is not None):
             self.steps.append(Allocate(_buffer(value), Storage.SCRATCH))
         for one in made:
+            if one.between is not None:
+                self.steps.append(Allocate(_buffer(one.between), Storage.SCRATCH))
             names = tuple(
                 self._placed(held) if isinstance(held, Placed) else held.name for held in one.buffers
             )

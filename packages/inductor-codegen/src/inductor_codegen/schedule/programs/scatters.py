@@ -8,12 +8,13 @@ accumulates, and the gradient of an embedding.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
 
 from fx_interface.python_runtime.quick_dataclasses import dataclass
-from fx_interface.symbols import IntLike, ShapeEnv, symbol
+from fx_interface.symbols import IntLike, ShapeEnv, product, symbol
 from inductor_codegen.ir.index import LoopVar
 from inductor_codegen.ir.kernel import (
     Access,
@@ -36,6 +37,8 @@ _IN_FLOAT32 = ("aten.index_add.default", "aten.scatter_add.default")
 
 _MOST_BESIDE = 4096
 """Rows whose sums are kept beside the target: so many are in the nearest cache."""
+_MOST_OF_TARGET, _MOST_TERMS = 2, 64
+"""On a GPU: points of a target for each term that is added, and terms for each point of a target, on average."""
 _SHARED_FROM = 32
 """Points of a loop from which threads share it."""
 
@@ -63,7 +66,7 @@ def scatter_kernels(call: ExternalCall, lowered: Lowered, env: ShapeEnv) -> list
     if read is None or number is None:
         return []
     result = lowered.values[number]
-    if result.device.type != "cpu" or result.dtype not in _DTYPES or not result.sizes:
+    if result.device.type not in ("cpu", "cuda") or result.dtype not in _DTYPES or not result.sizes:
         return []
     declared = [argument.name for argument in call.op._schema.arguments]
     given = dict(zip(declared, call.args, strict=False)) | dict(call.kwargs)
@@ -75,11 +78,42 @@ def scatter_kernels(call: ExternalCall, lowered: Lowered, env: ShapeEnv) -> list
     source, index = (lowered.values[placed.source] for placed in (told.source, told.index))
     if source.dtype != result.dtype or index.dtype not in _INDICES or source.device != index.device:
         return []
+    if result.device.type == "cuda":
+        return _on_gpu(told, index.dtype, result, lowered)
     halves, in_float32 = result.dtype.itemsize == 2, str(call.op) in _IN_FLOAT32
-    made, beside = _scatter(told, index.dtype, result, in_float32 or not halves)
+    made, beside = _scatter(told, index.dtype, result, result.dtype, in_float32 or not halves)
     if halves and in_float32 and not beside:
         return []
     return [zeros(result) if told.base is None else copy(told.base, result), made]
+
+
+def _on_gpu(told: _Sum, index: torch.dtype, result: Value, lowered: Lowered) -> list[Called]:
+    """Atomic additions, of 16-bit floats in a tensor of float32 beside the result; none where torch's kernels, which
+    sort the indices, may be faster, or are asked for."""
+    if torch.are_deterministic_algorithms_enabled() or not _is_spread(told, result):
+        return []
+    if result.dtype.itemsize > 2:
+        made, _ = _scatter(told, index, result, result.dtype, kept=False)
+        return [zeros(result) if told.base is None else copy(told.base, result), made]
+    sums = replace(result, name=_unused(f"{result.name}_sums", lowered), dtype=torch.float32)
+    made, _ = _scatter(told, index, sums, result.dtype, kept=False)
+    first = zeros(sums) if told.base is None else copy(told.base, sums, result.dtype)
+    return [replace(first, between=sums), made, copy(sums, result, torch.float32)]
+
+
+def _is_spread(told: _Sum, result: Value) -> bool:
+    """Whether the target is not much larger than the source, and few of its points get many terms."""
+    terms, points = product(told.seen[0]), product(result.sizes)
+    if not isinstance(terms, int) or not isinstance(points, int):
+        return False
+    return points <= _MOST_OF_TARGET * terms and terms <= _MOST_TERMS * points
+
+
+def _unused(name: str, lowered: Lowered) -> str:
+    taken = {value.name for value in lowered.values}
+    while name in taken:
+        name += "_"
+    return name
 
 
 def _index_add(given: Mapping[str, Any], result: Value) -> _Sum | None:
@@ -148,7 +182,9 @@ def _broadcast(layout: Layout, sizes: Sizes) -> Sizes | None:
     return tuple(strides) if missing >= 0 else None
 
 
-def _scatter(told: _Sum, index: torch.dtype, result: Value, kept: bool) -> tuple[Called, bool]:
+def _scatter(
+    told: _Sum, index: torch.dtype, result: Value, source_dtype: torch.dtype, kept: bool
+) -> tuple[Called, bool]:
     """The kernel, and whether it keeps sums beside the target: if they may be ``kept`` without a rounding of each."""
     sizes, of_index, of_source = told.seen
     of_target = (*result.strides[: told.dim], *(0,) * told.inside, *result.strides[told.dim + 1 :])
@@ -161,11 +197,22 @@ def _scatter(told: _Sum, index: torch.dtype, result: Value, kept: bool) -> tuple
     shared = _shared(loops, chosen, target)
     beside = kept and told.inside == 1 and _beside(loops, chosen, target, rows)
     form = ScatterForm(
-        result.dtype, index, source, chosen, target, rows, step, told.wraps, told.skipped, shared, beside
+        result.dtype,
+        source_dtype,
+        index,
+        source,
+        chosen,
+        target,
+        rows,
+        step,
+        told.wraps,
+        told.skipped,
+        shared,
+        beside,
     )
     names = size_names((*(loop.extent for loop in loops), *source, *chosen, *target, rows, step))
     parameters: tuple[Parameter, ...] = (
-        BufferParameter(SOURCE, result.dtype, Access.READ),
+        BufferParameter(SOURCE, source_dtype, Access.READ),
         BufferParameter(INDEX, index, Access.READ),
         BufferParameter(TARGET, result.dtype, Access.WRITE),
         *map(SizeParameter, names),

@@ -109,8 +109,8 @@ class _ScatterWriter:
             word = f"u{kind}"
             return f"{target} = ({kind})(({word}){target} + ({word}){source});"
         if form.beside:
-            return f"sums[row] += {self._loaded(source)};"
-        total = f"{self._loaded(self._target)} + {self._loaded(source)}"
+            return f"sums[row] += {loaded(source, form.source_dtype)};"
+        total = f"{self._loaded(self._target)} + {loaded(source, form.source_dtype)}"
         return f"{self._target} = {stored(total, form.dtype, form.dtype)};"
 
     def _address(self, strides: Sequence[IntLike], first: str = "") -> str:

@@ -1,0 +1,83 @@
+"""What training keeps of a logarithm of a softmax: its argument and two numbers of a row, not the result."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+import fxstack
+from fxstack.kept_in_parts import KEPT_IN_PARTS
+from fxstack.options import Options
+from fxstack.pipeline import _budget, _decompositions
+
+log_softmax = torch.ops.aten._log_softmax.default
+
+
+def loss(x: Tensor, y: Tensor) -> Tensor:
+    return nn.functional.cross_entropy(torch.tanh(x).float(), y)
+
+
+def run(function: Any, x: Tensor, y: Tensor) -> tuple[int, Tensor, Tensor]:
+    """Bytes that are kept for the backward, the loss and the gradient."""
+    kept: dict[int, int] = {}
+
+    def keep(tensor: Tensor) -> Tensor:
+        kept[tensor.untyped_storage().data_ptr()] = tensor.untyped_storage().nbytes()
+        return tensor
+
+    x = x.clone().requires_grad_()
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+        result = function(x, y)
+    result.backward()
+    assert x.grad is not None
+    return sum(kept.values()), result.detach(), x.grad
+
+
+def test_less_is_kept() -> None:
+    x, y = torch.randn(64, 500, dtype=torch.bfloat16), torch.randint(0, 500, (64,))
+    few = fxstack.compile(loss, options={"activation_budget": 1.0, "cache": False})
+    less, result, gradient = run(few, x, y)
+    assert less < 2.5 * x.numel()  # x itself; the result would be 4 bytes each
+    for made, expected in zip((result, gradient), run(loss, x, y)[1:], strict=True):
+        torch.testing.assert_close(made, expected)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("scale", [1.0, 1e4])
+@pytest.mark.parametrize("dim", [0, -1])
+def test_as_accurate_as_eager(dtype: torch.dtype, scale: float, dim: int) -> None:
+    x = torch.randn(50, 70, dtype=dtype) * scale + scale
+    made, eager = KEPT_IN_PARTS[log_softmax](x, dim, False), torch.log_softmax(x, dim)
+    referee = torch.log_softmax(x.double(), dim)
+    least = torch.finfo(dtype).eps * referee.abs().max()
+    assert (made - referee).abs().max() <= 3 * (eager - referee).abs().max() + least
+
+
+@pytest.mark.parametrize(
+    "values", [[-torch.inf, -torch.inf], [torch.nan, 1.0], [torch.inf, 1.0], [3.0, -torch.inf]]
+)
+def test_edges_are_as_in_eager(values: list[float]) -> None:
+    x = torch.tensor([values, [1.0, 2.0]])
+    torch.testing.assert_close(
+        KEPT_IN_PARTS[log_softmax](x, 1, False), torch.log_softmax(x, 1), equal_nan=True
+    )
+
+
+@pytest.mark.parametrize(
+    "x", [torch.tensor(2.0), torch.ones(0, 3), torch.ones(3, 0), torch.ones(2, 3, dtype=torch.bfloat16)]
+)
+def test_what_stays_whole(x: Tensor) -> None:
+    assert KEPT_IN_PARTS[log_softmax](x, 0, False) is NotImplemented
+
+
+def test_where_it_is_done() -> None:
+    """Where the partitioner chooses what is kept, which it does by itself on a GPU; not where operators are eager's."""
+    assert log_softmax in _decompositions(Options(), 1.0)
+    assert log_softmax in _decompositions(Options(rng="counter"), 0.5)
+    assert log_softmax not in _decompositions(Options(), None)
+    assert log_softmax not in _decompositions(Options(mode="strict"), 1.0)
+    assert _budget(Options(), [torch.ones(2)]) is None
+    assert _budget(Options(activation_budget=0.25), [torch.ones(2)]) == 0.25
