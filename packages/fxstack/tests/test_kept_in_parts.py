@@ -9,9 +9,10 @@ import torch
 from torch import Tensor, nn
 
 import fxstack
+from aot_autograd.partition.least_traffic import least_traffic
 from fxstack.kept_in_parts import KEPT_IN_PARTS
 from fxstack.options import Options
-from fxstack.pipeline import _budget, _decompositions
+from fxstack.pipeline import _decompositions, _partitioner
 
 log_softmax = torch.ops.aten._log_softmax.default
 
@@ -75,9 +76,12 @@ def test_what_stays_whole(x: Tensor) -> None:
 
 def test_where_it_is_done() -> None:
     """Where the partitioner chooses what is kept, which it does by itself on a GPU; not where operators are eager's."""
-    assert log_softmax in _decompositions(Options(), 1.0)
-    assert log_softmax in _decompositions(Options(rng="counter"), 0.5)
-    assert log_softmax not in _decompositions(Options(), None)
-    assert log_softmax not in _decompositions(Options(mode="strict"), 1.0)
-    assert _budget(Options(), [torch.ones(2)]) is None
-    assert _budget(Options(activation_budget=0.25), [torch.ones(2)]) == 0.25
+    on_cpu = [torch.ones(2)]
+    for options, done in (
+        (Options(), False),
+        (Options(activation_budget=0.25), True),
+        (Options(activation_budget=0.25, rng="counter"), True),
+        (Options(activation_budget=0.25, mode="strict"), False),
+    ):
+        assert (log_softmax in _decompositions(options, _partitioner(options, on_cpu))) is done
+    assert log_softmax in _decompositions(Options(), least_traffic)

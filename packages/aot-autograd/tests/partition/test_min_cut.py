@@ -73,14 +73,14 @@ def test_a_chain_of_arithmetic_is_computed_again(library: Any) -> None:
     assert len(kept(program, library, grad(5), partition=save_everything).operators) > 1
 
 
-def test_products_are_kept_and_what_follows_is_not(library: Any) -> None:
+def test_products_are_not_computed_again(library: Any) -> None:
+    """Of each product and what follows it one tensor is kept, the one that leaves the least to compute."""
+
     def program(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
         return ((x @ w).relu() * 3 @ w).relu() @ w
 
-    assert kept(program, library, grad(4, 4), grad(4, 4), partition=min_cut()).operators == [
-        aten.mm.default,
-        aten.mm.default,
-    ]
+    noted = kept(program, library, grad(4, 4), grad(4, 4), partition=min_cut())
+    assert noted.operators == [aten.relu.default, aten.relu.default]
 
 
 def test_the_smaller_side_of_a_conversion_is_kept(library: Any) -> None:

@@ -216,13 +216,13 @@ def primitive_graphs(
     """A captured graph traced ahead of time and in primitives, with layouts chosen: all but native code."""
     if options.verify:
         fx_interface.verify(graph_module)
-    budget = _budget(options, example_inputs)
+    partition = _partitioner(options, example_inputs)
     traced = aot_autograd.trace_joint(
         graph_module,
         example_inputs,
         operators=LIBRARY,
-        partition=_partitioner(budget),
-        decompositions=_decompositions(options, budget),
+        partition=partition,
+        decompositions=_decompositions(options, partition),
     )
     forward = _primitive(traced.forward, options)
     exact = options.mode == "strict"
@@ -238,8 +238,9 @@ def primitive_graphs(
     return PrimitiveGraphs(plan, forward, layouts, backward, backward_layouts)
 
 
-def _decompositions(options: Options, budget: float | None) -> Mapping[OpOverload, Callable[..., Any]]:
-    kept_in_parts = {} if options.mode == "strict" or budget is None else KEPT_IN_PARTS
+def _decompositions(options: Options, partition: Partitioner) -> Mapping[OpOverload, Callable[..., Any]]:
+    whole = options.mode == "strict" or partition is aot_autograd.save_everything
+    kept_in_parts = {} if whole else KEPT_IN_PARTS
     if options.rng != "counter":
         return kept_in_parts
     from fxstack.counter_random import COUNTER  # an option that few ask for
@@ -247,19 +248,16 @@ def _decompositions(options: Options, budget: float | None) -> Mapping[OpOverloa
     return {**COUNTER, **kept_in_parts}
 
 
-def _budget(options: Options, example_inputs: Sequence[Any]) -> float | None:
-    """The share of activations that may be kept. Kernels of a GPU wait for memory: what they can compute again while
-    they do is not kept unless the user decides."""
+def _partitioner(options: Options, example_inputs: Sequence[Any]) -> Partitioner:
+    """The user's budget, or what a device is fastest with: GPUs wait for memory, CPUs for arithmetic."""
     on_gpu = any(isinstance(value, torch.Tensor) and value.is_cuda for value in example_inputs)
-    return 1.0 if options.activation_budget is None and on_gpu else options.activation_budget
-
-
-def _partitioner(budget: float | None) -> Partitioner:
-    if budget is None:
+    if options.activation_budget is None and not on_gpu:
         return aot_autograd.save_everything
-    from aot_autograd.partition.min_cut import min_cut  # with a graph library that nobody else needs
+    # with a graph library that nobody else needs
+    from aot_autograd.partition.least_traffic import least_traffic
+    from aot_autograd.partition.min_cut import min_cut
 
-    return min_cut(budget)
+    return least_traffic if options.activation_budget is None else min_cut(options.activation_budget)
 
 
 def _primitive(graph_module: GraphModule, options: Options) -> GraphModule:

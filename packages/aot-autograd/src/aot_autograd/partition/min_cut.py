@@ -48,12 +48,12 @@ def min_cut(budget: float = 1.0) -> Partitioner:
         raise ValueError(f"an activation budget is between 0 and 1, not {budget}")
 
     def partition(gradients: Sequence[Value], env: ShapeEnv) -> Sequence[Value]:
-        return _Cut(gradients, env).within(budget)
+        return Cut(gradients, env).within(budget)
 
     return partition
 
 
-class _Cut:
+class Cut:
     """The forward values that the backward depends on, and the cuts between them."""
 
     def __init__(self, gradients: Sequence[Value], env: ShapeEnv) -> None:
@@ -62,7 +62,7 @@ class _Cut:
         self.required = _required(gradients)
         self.values = _ancestors(self.required)
         self.dear = sorted(
-            (value for value in self.values if not _is_free(value) and _may_repeat(value)),
+            (value for value in self.values if not self.is_free(value) and _may_repeat(value)),
             key=lambda value: (self.cost(value), value.number),
         )
 
@@ -86,18 +86,22 @@ class _Cut:
     def cut(self, repeated: int) -> list[Value]:
         """The cheapest values to keep if the first ``repeated`` dear operators may be computed again.
 
-        Of several, the cut nearest to the backward, which computes least again: the search starts there.
+        Of several, the cut nearest to the backward, which computes least again: earlier values cost a little more, and
+        so do views.
         """
         may_repeat = {value.number for value in self.dear[:repeated]}
         network = networkx.DiGraph()
-        for value in self.values:
+        count = len(self.values)
+        for place, value in enumerate(self.values):
             before, behind = 2 * value.number, 2 * value.number + 1
             if isinstance(value.spec, TensorSpec) and not value.recomputed:
-                network.add_edge(behind, before, capacity=self.bytes(value) + _A_TENSOR)
+                price = (self.price(value) + _A_TENSOR) * count * count * 2
+                later = place - count * _views_memory(value)
+                network.add_edge(behind, before, capacity=price + count - later)
             else:
                 # several results at once, of which only each can be kept; or what a checkpoint forbids to keep
                 network.add_edge(behind, before)
-            if _is_free(value) or value.number in may_repeat:
+            if self.is_free(value) or value.number in may_repeat:
                 for operand in value.operands:
                     if not operand.is_input:
                         network.add_edge(before, 2 * operand.number + 1)
@@ -109,6 +113,14 @@ class _Cut:
             return []
         _, (near, _) = networkx.minimum_cut(network, "backward", "forward", flow_func=boykov_kolmogorov)
         return [v for v in self.values if 2 * v.number + 1 in near and 2 * v.number not in near]
+
+    def is_free(self, value: Value) -> bool:
+        """Whether the value may be computed again without being asked for it."""
+        return value.recomputed or is_cheap(value)
+
+    def price(self, value: Value) -> int:
+        """What a cut costs that keeps the value."""
+        return self.bytes(value)
 
     def total(self, kept: Sequence[Value]) -> int:
         """The bytes of kept values."""
@@ -171,16 +183,15 @@ def _ancestors(values: Sequence[Value]) -> list[Value]:
     return [found[number] for number in sorted(found)]
 
 
+def _views_memory(value: Value) -> bool:
+    return isinstance(value.op, OpOverload) and is_view(value.op)
+
+
 def _may_repeat(value: Value) -> bool:
     return not runs_once(value.op)
 
 
-def _is_free(value: Value) -> bool:
-    """Whether the value may be computed again without being asked for it."""
-    return value.recomputed or _is_cheap(value)
-
-
-def _is_cheap(value: Value) -> bool:
+def is_cheap(value: Value) -> bool:
     """Whether a fused kernel computes the value again in about the time that reading it would take."""
     op = value.op
     if op is getitem:

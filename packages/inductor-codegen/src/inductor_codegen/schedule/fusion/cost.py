@@ -62,8 +62,9 @@ class TreeCost:
 
     ``bytes`` is what these loads read; ``plain`` says that nothing but arithmetic on elements at one place is in it;
     ``limit`` is how much of both is worth less than memory for the value; ``one``: one number at every point, which
-    loops compute before they begin. ``wider`` and ``narrower``, on a GPU: a conversion to a dtype of more bytes, whose
-    operand is what memory should hold; and one of a reduction's result to fewer, which memory should hold itself.
+    loops compute before they begin. ``narrow``, on a GPU: the work from a value of a dtype of fewer bytes, where no
+    other of that size is read on the way; None without one. ``narrower``: it is a conversion of a reduction's result to
+    fewer bytes, which memory should hold, not the result.
     """
 
     work: int
@@ -72,7 +73,7 @@ class TreeCost:
     plain: bool = True
     limit: tuple[int, int] = (0, 0)
     one: bool = False
-    wider: bool = False
+    narrow: int | None = None
     narrower: bool = False
 
     @property
@@ -84,6 +85,11 @@ class TreeCost:
             return True
         work, most = self.limit
         return self.plain and self.work <= work and self.bytes <= most
+
+    @property
+    def wider(self) -> bool:
+        """Whether memory should hold the narrower value, and every reader compute this one from it."""
+        return self.narrow is not None and self.narrow <= CHEAP_ON_GPU
 
 
 def tree_costs(lowered: Lowered, edges: list[list[tuple[int, Edge]]], stored: set[int]) -> list[TreeCost]:
@@ -105,22 +111,41 @@ def tree_costs(lowered: Lowered, edges: list[list[tuple[int, Edge]]], stored: se
             if edge.match is not Match.REPEATED:
                 loads, size = loads + below.loads, size + below.bytes
         work = 0 if one or (loads == 0 and (_is_place(value) or _is_number(value))) else work
-        more = _bytes_gained(value, lowered)
-        narrower = more < 0 and _is_reduction(lowered, reads[0][0])
-        costs.append(TreeCost(work, loads, size, plain, _limit(value), one, more > 0, narrower))
+        narrow = _work_from_narrow(value, lowered, reads, costs) if any(_limit(value)) else None
+        narrower = any(_limit(value)) and _gained(value, lowered) < 0 and _is_reduction(lowered, reads[0][0])
+        costs.append(TreeCost(work, loads, size, plain, _limit(value), one, narrow, narrower))
     return costs
 
 
-def _bytes_gained(value: Value, lowered: Lowered) -> int:
-    """By how many bytes a large value on a GPU is wider than what it is converted from; 0 if it is no conversion."""
-    if (
-        not isinstance(value.formula, Pointwise)
-        or value.formula.op != "convert_dtype"
-        or not any(_limit(value))
-    ):
+def _gained(value: Value, lowered: Lowered) -> int:
+    """By how many bytes a value is wider than what it is converted from; 0 if it is no conversion."""
+    if not isinstance(value.formula, Pointwise) or value.formula.op != "convert_dtype":
         return 0
     operand = value.formula.args[0]
     return value.dtype.itemsize - operand.dtype.itemsize if isinstance(operand, Operand) else 0
+
+
+def _work_from_narrow(
+    value: Value, lowered: Lowered, reads: list[tuple[int, Edge]], costs: list[TreeCost]
+) -> int | None:
+    """The work from the one narrower value that a value is computed from, besides what is repeated along rows."""
+    if not isinstance(value.formula, Pointwise):
+        return None
+    own = _own_cost(value.formula)
+    if _gained(value, lowered) > 0:
+        return own
+    whole = {source for source, edge in reads if edge.match is not Match.REPEATED}
+    below = costs[next(iter(whole))].narrow if len(whole) == 1 else None
+    if below is None or not all(edge.match in (Match.SAME, Match.REPEATED) for _, edge in reads):
+        return None
+    if any(lowered.values[source].dtype.itemsize > value.dtype.itemsize for source in whole):
+        return None
+    beside = sum(
+        0 if lowered.values[source].formula is None or _is_reduction(lowered, source) else costs[source].work
+        for source, edge in reads
+        if edge.match is Match.REPEATED
+    )
+    return own + below + beside
 
 
 def _limit(value: Value) -> tuple[int, int]:

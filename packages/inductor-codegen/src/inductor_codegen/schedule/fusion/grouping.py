@@ -283,7 +283,7 @@ class _Grouper:
         self, value: Value, uses: _Uses, positions: dict[int, tuple[set[Position], bool]]
     ) -> None:
         ends_reduction = self.costs[value.number].narrower  # which joins this group, and nothing else
-        home = None if ends_reduction else self._home(uses, positions)
+        home = None if ends_reduction else self._home(value, uses, positions)
         group = home or self._new_group(value)
         position = Position.FULL if group.unit not in positions else next(iter(positions[group.unit][0]))
         self._join(value, group, {position})
@@ -293,14 +293,16 @@ class _Grouper:
             readers = [unit for unit, (known, _) in positions.items() if known == {Position.FULL}]
             self.merger.merge_readers(group, readers)
 
-    def _home(self, uses: _Uses, positions: dict[int, tuple[set[Position], bool]]) -> Group | None:
+    def _home(
+        self, value: Value, uses: _Uses, positions: dict[int, tuple[set[Position], bool]]
+    ) -> Group | None:
         """A reader's group that can also store the value for all others."""
         for unit in sorted(positions, reverse=True):
             group = self.groups[unit]
             if (
                 positions[unit][0] not in ({Position.FULL}, {Position.ROW})
                 or len(group.members) >= MAX_MEMBERS
-                or self._is_row_of_points(positions[unit][0], group)
+                or self._is_row_of_points(value, positions[unit][0], group)
             ):
                 continue
             others = [other for other in positions if other != unit]
@@ -308,7 +310,7 @@ class _Grouper:
                 return group
         return None
 
-    def _is_row_of_points(self, known: set[Position], group: Group) -> bool:
+    def _is_row_of_points(self, value: Value, known: set[Position], group: Group) -> bool:
         """Whether a value would be stored once a row by a kernel that reduces nothing, or that cannot reduce what it is
         computed from: a GPU takes the points of such kernels in any order without that, and so does a CPU those of long
         rows that lie side by side."""
@@ -316,9 +318,10 @@ class _Grouper:
             return False
         if group.device.type != "cuda":
             return not group.reductions and has_long_columns(group, self.lowered)
-        return not group.reductions or any(
-            is_split(self.lowered.values[number], self.lowered) for number in group.reductions
-        )
+        reductions = [self.lowered.values[number] for number in group.reductions]
+        source = self._row_source(value.number, 8) if not reductions else None
+        reductions += [] if source is None else [source]  # it joins the group
+        return not reductions or any(is_split(reduction, self.lowered) for reduction in reductions)
 
     def _place_reduction(
         self, value: Value, uses: _Uses, positions: dict[int, tuple[set[Position], bool]]
