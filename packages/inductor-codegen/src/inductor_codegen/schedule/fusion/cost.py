@@ -63,8 +63,8 @@ class TreeCost:
     ``bytes`` is what these loads read; ``plain`` says that nothing but arithmetic on elements at one place is in it;
     ``limit`` is how much of both is worth less than memory for the value; ``one``: one number at every point, which
     loops compute before they begin. ``narrow``, on a GPU: the work from a value of a dtype of fewer bytes, where no
-    other of that size is read on the way; None without one. ``narrower``: it is a conversion of a reduction's result to
-    fewer bytes, which memory should hold, not the result.
+    other of that size is read on the way; None without one. ``narrower``: it converts what is made of a reduction's
+    result to fewer bytes, which memory should hold, not the result.
     """
 
     work: int
@@ -112,7 +112,11 @@ def tree_costs(lowered: Lowered, edges: list[list[tuple[int, Edge]]], stored: se
                 loads, size = loads + below.loads, size + below.bytes
         work = 0 if one or (loads == 0 and (_is_place(value) or _is_number(value))) else work
         narrow = _work_from_narrow(value, lowered, reads, costs) if any(_limit(value)) else None
-        narrower = any(_limit(value)) and _gained(value, lowered) < 0 and _is_reduction(lowered, reads[0][0])
+        narrower = (
+            any(_limit(value))
+            and _gained(value, lowered) < 0
+            and _ends_reduction(reads[0][0], lowered, edges)
+        )
         costs.append(TreeCost(work, loads, size, plain, _limit(value), one, narrow, narrower))
     return costs
 
@@ -123,6 +127,17 @@ def _gained(value: Value, lowered: Lowered) -> int:
         return 0
     operand = value.formula.args[0]
     return value.dtype.itemsize - operand.dtype.itemsize if isinstance(operand, Operand) else 0
+
+
+def _ends_reduction(number: int, lowered: Lowered, edges: list[list[tuple[int, Edge]]]) -> bool:
+    """Whether a value is computed from one reduction's result and nothing else of its size."""
+    while not _is_reduction(lowered, number):
+        whole = {source for source, edge in edges[number] if edge.match is not Match.REPEATED}
+        same = all(edge.match in (Match.SAME, Match.REPEATED) for _, edge in edges[number])
+        if len(whole) != 1 or not same or not isinstance(lowered.values[number].formula, Pointwise):
+            return False
+        (number,) = whole
+    return True
 
 
 def _work_from_narrow(

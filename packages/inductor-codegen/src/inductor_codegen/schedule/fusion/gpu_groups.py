@@ -30,7 +30,8 @@ def is_split(value: Value, lowered: Lowered) -> bool:
 
 def _runs_along_rows(reduction: Reduction, lowered: Lowered) -> bool:
     """Whether the dimension along memory, of what is reduced, is one that is kept."""
-    for number in loaded_by(reduction.operand.source, lowered):
+    source = reduction.operand.source
+    for number in (*loaded_by(source, lowered), source):  # of parts of a tensor, as the result would lie
         value = lowered.values[number]
         if value.sizes == reduction.operand.sizes:
             along = [
