@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import Enum
 
 from fx_interface.python_runtime.quick_dataclasses import dataclass
@@ -10,6 +11,7 @@ from inductor_codegen.lower.values import (
     Cat,
     Formula,
     Gather,
+    Lowered,
     Operand,
     Pad,
     Pointwise,
@@ -168,3 +170,32 @@ def _through_reshape(
         if pending:
             return None
     return found
+
+
+def row_source(
+    number: int, depth: int, lowered: Lowered, edges: Sequence[list[tuple[int, Edge]]]
+) -> Value | None:
+    """The reduction that a value comes from through up to ``depth`` pointwise steps over the same elements."""
+    value = lowered.values[number]
+    if isinstance(value.formula, Reduction):
+        return value
+    if not isinstance(value.formula, Pointwise) or depth == 0:
+        return None
+    for source, edge in edges[number]:
+        if edge.match is Match.SAME:
+            found = row_source(source, depth - 1, lowered, edges)
+            if found is not None:
+                return found
+    return None
+
+
+def reads_across(number: int, depth: int, lowered: Lowered, edges: Sequence[list[tuple[int, Edge]]]) -> bool:
+    """Whether a value is computed, through up to ``depth`` pointwise steps over the same elements, from others than its
+    own."""
+    if not isinstance(lowered.values[number].formula, Pointwise) or depth == 0:
+        return False
+    return any(
+        edge.match is Match.OTHER
+        or (edge.match is Match.SAME and reads_across(source, depth - 1, lowered, edges))
+        for source, edge in edges[number]
+    )

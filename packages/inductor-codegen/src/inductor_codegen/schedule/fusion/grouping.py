@@ -15,12 +15,12 @@ from fx_interface.operator_facts.collectives import is_wait
 from fx_interface.operator_facts.data_errors import is_opaque
 from fx_interface.operator_facts.random_draws import draws
 from fx_interface.python_runtime.quick_dataclasses import dataclass
-from inductor_codegen.lower.values import Fill, Iota, Lowered, Placed, Pointwise, Reduction, Value, placed_in
+from inductor_codegen.lower.values import Fill, Iota, Lowered, Placed, Reduction, Value, placed_in
 from inductor_codegen.schedule.fusion.cost import TreeCost, tree_costs
 from inductor_codegen.schedule.fusion.cpu_groups import has_long_columns
 from inductor_codegen.schedule.fusion.data_dependence import Tokens
 from inductor_codegen.schedule.fusion.domain import Domain
-from inductor_codegen.schedule.fusion.edges import Edge, Edges, Match
+from inductor_codegen.schedule.fusion.edges import Edge, Edges, Match, reads_across, row_source
 from inductor_codegen.schedule.fusion.gpu_groups import is_split
 from inductor_codegen.schedule.fusion.groups import Group, Grouping, Position
 from inductor_codegen.schedule.fusion.merging import MAX_MEMBERS, Merger
@@ -176,7 +176,7 @@ class _Grouper:
         domain = group.domain
         if domain.outer is not None:
             return domain.outer_axes == axes
-        reduction = self._row_source(value.number, 8)
+        reduction = row_source(value.number, 8, self.lowered, self.edges)
         if reduction is None or any(Position.ROW in known for known in group.members.values()):
             return False
         assert isinstance(reduction.formula, Reduction)
@@ -188,20 +188,6 @@ class _Grouper:
             return False
         domain.split(axes)
         return True
-
-    def _row_source(self, number: int, depth: int) -> Value | None:
-        """The reduction that a value comes from through pointwise steps over the same elements."""
-        value = self.lowered.values[number]
-        if isinstance(value.formula, Reduction):
-            return value
-        if not isinstance(value.formula, Pointwise) or depth == 0:
-            return None
-        for source, edge in self.edges[number]:
-            if edge.match is Match.SAME:
-                found = self._row_source(source, depth - 1)
-                if found is not None:
-                    return found
-        return None
 
     # -- placing ---------------------------------------------------------------------------------------------------
 
@@ -267,17 +253,8 @@ class _Grouper:
         if value.device.type != "cpu" or group.domain.align(value.sizes) is not None:
             return False
         reads = (edge for reader, edge in self.uses[value.number].reads if group in self.homes[reader])
-        return any(edge.match is Match.SAME for edge in reads) and self._reads_across(value.number, 8)
-
-    def _reads_across(self, number: int, depth: int) -> bool:
-        """Whether a value is computed, through pointwise steps over the same elements, from others than its own."""
-        value = self.lowered.values[number]
-        if not isinstance(value.formula, Pointwise) or depth == 0:
-            return False
-        return any(
-            edge.match is Match.OTHER or (edge.match is Match.SAME and self._reads_across(source, depth - 1))
-            for source, edge in self.edges[number]
-        )
+        same = any(edge.match is Match.SAME for edge in reads)
+        return same and reads_across(value.number, 8, self.lowered, self.edges)
 
     def _place_stored(
         self, value: Value, uses: _Uses, positions: dict[int, tuple[set[Position], bool]]
@@ -319,7 +296,7 @@ class _Grouper:
         if group.device.type != "cuda":
             return not group.reductions and has_long_columns(group, self.lowered)
         reductions = [self.lowered.values[number] for number in group.reductions]
-        source = self._row_source(value.number, 8) if not reductions else None
+        source = row_source(value.number, 8, self.lowered, self.edges) if not reductions else None
         reductions += [] if source is None else [source]  # it joins the group
         return not reductions or any(is_split(reduction, self.lowered) for reduction in reductions)
 
