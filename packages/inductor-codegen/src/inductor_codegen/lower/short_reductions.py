@@ -7,7 +7,6 @@ result's memory too. The gradient of keys that heads share is such a sum, of two
 from __future__ import annotations
 
 import itertools
-import math
 
 import torch
 
@@ -44,12 +43,15 @@ def written_out(
 
 
 def _is_short(reduction: Reduction, spec: TensorSpec, values: Values) -> bool:
-    lengths = [reduction.operand.sizes[dim] for dim in reduction.dims]
     if spec.device.type != "cuda" or reduction.kind != "sum" or spec.dtype not in _DTYPES:
         return False
-    if not all(isinstance(length, int) for length in lengths):
-        return False
-    return 2 <= math.prod(int(n) for n in lengths) <= _MOST and _is_in_memory(reduction.operand, values)  # type: ignore[arg-type]
+    terms = 1
+    for dim in reduction.dims:
+        length = reduction.operand.sizes[dim]
+        if not isinstance(length, int):
+            return False
+        terms *= length
+    return 2 <= terms <= _MOST and _is_in_memory(reduction.operand, values)
 
 
 def _is_in_memory(operand: Operand, values: Values) -> bool:

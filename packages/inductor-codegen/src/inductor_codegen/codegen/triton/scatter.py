@@ -8,12 +8,12 @@ Points come in any order, so that the last bits of a sum of floats may differ fr
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import chain
 
 from fx_interface.symbols import IntLike
 from inductor_codegen.codegen.triton.indices import size_text
 from inductor_codegen.codegen.triton.kernel import function_text, row_head
 from inductor_codegen.ir.index import LoopVar
+from inductor_codegen.ir.kernel import extent_product
 from inductor_codegen.ir.scatter import INDEX, SOURCE, TARGET, ScatterForm, ScatterKernel
 
 _LARGEST = 2**31 - 2**16
@@ -52,15 +52,10 @@ def _address(strides: Sequence[IntLike], loops: Sequence[LoopVar]) -> str:
 
 def _is_small(form: ScatterForm, loops: Sequence[LoopVar]) -> bool:
     """Whether all positions are known to fit 32 bits."""
-    whole = [(form.rows, form.step)]
-    pairs = [
-        [(loop.extent, stride) for loop, stride in zip(loops, strides, strict=True)]
-        for strides in (form.source, form.index, form.target, [1] * len(loops))
+    points = extent_product(tuple(loops))
+    row = form.rows * form.step
+    reach = [
+        sum((loop.extent * stride for loop, stride in zip(loops, strides, strict=True)), row)
+        for strides in (form.source, form.index, form.target)
     ]
-    if not all(isinstance(number, int) for pair in chain(whole, *pairs) for number in pair):
-        return False
-    points = 1
-    for loop in loops:
-        points *= int(loop.extent)  # type: ignore[arg-type]
-    reach = [sum(int(count) * int(step) for count, step in [*each, *whole]) for each in pairs]  # type: ignore[arg-type]
-    return max(points, *reach) <= _LARGEST
+    return all(isinstance(number, int) and number <= _LARGEST for number in (points, *reach))
