@@ -14,7 +14,13 @@ from typing import Any, Final
 
 from torch.fx import Node
 
-from dynamo_capture.foundation.errors import CapturedAnew, GraphBreak, NotConstant, UserRaise
+from dynamo_capture.foundation.errors import (
+    CapturedAnew,
+    GraphBreak,
+    NotConstant,
+    UserRaise,
+    forget_frames,
+)
 from dynamo_capture.frames.generator_values import GeneratorValue
 from dynamo_capture.semantics.regions.reachable import first_outside
 from dynamo_capture.semantics.regions.steered.written_branches import are_cheap
@@ -65,7 +71,8 @@ def _rest(tx: Context, items: IteratorValue, first: Value) -> list[Value] | None
             values.append(item)
     except IteratorStop:
         return values
-    except (GraphBreak, NotConstant, UnbackedSymbolError, UserRaise):
+    except (GraphBreak, NotConstant, UnbackedSymbolError, UserRaise) as error:
+        forget_frames(error)
         return None
     return None
 

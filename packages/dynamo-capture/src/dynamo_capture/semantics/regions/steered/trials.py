@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch.fx import Node
 
-from dynamo_capture.foundation.errors import GraphBreak, NotConstant, UserRaise
+from dynamo_capture.foundation.errors import GraphBreak, NotConstant, UserRaise, forget_frames
 from dynamo_capture.graph.graph_builder import GraphOutput
 from dynamo_capture.graph.region_body import Body
 from dynamo_capture.semantics.random_numbers.drawing import outside_only
@@ -46,7 +46,8 @@ def is_traced(tx: Context, body: Body, run: Callable[[], Value | None]) -> bool:
 
     try:
         outside_only(tx, lambda: trace_body(tx, body, tried, pure=True), body.what)
-    except (GraphBreak, NotConstant, UnbackedSymbolError, UserRaise):
+    except (GraphBreak, NotConstant, UnbackedSymbolError, UserRaise) as error:
+        forget_frames(error)  # which hold what the program has in its variables
         return False
     return True
 
