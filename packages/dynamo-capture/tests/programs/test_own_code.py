@@ -487,3 +487,19 @@ def test_an_assertion_asks_for_a_torch_function():
 
 def _missing(name):
     raise AttributeError(name)
+
+
+def test_no_class_is_hashed_to_know_what_an_abstract_class_remembers():
+    hashing = type("Meta", (type,), {"__hash__": _noting("__hash__", lambda cls: 9)})
+    captured = optimize(_backend)(_is_iterable)
+    asked = []
+    for run in (_is_iterable, _is_iterable, captured):  # the first makes the class remember something
+        one = hashing("Kind", (frozenset,), {})((1,))
+        RAN.clear()
+        run(X, one)
+        asked.append(list(RAN))
+    assert asked[1] == asked[2]
+
+
+def _is_iterable(x, one):
+    return x + isinstance(one, collections.abc.Iterable)

@@ -6,7 +6,6 @@ import abc
 import builtins
 import types
 import typing
-import weakref
 from typing import Any
 
 import torch
@@ -157,8 +156,8 @@ def _is_answered_by_program(wanted: type) -> bool:
 def _has_answered(cls: type, wanted: abc.ABCMeta) -> bool:
     """Whether an abstract class remembers its answer about ``cls``."""
     _, known, refused, version = _dump_of(wanted)
-    reference = weakref.ref(cls)
-    return reference in known or (reference in refused and version == abc.get_cache_token())
+    answered = (*known, *refused) if version == abc.get_cache_token() else known
+    return any(reference() is cls for reference in answered)  # a weak reference has the hash of the class
 
 
 def _has_program_below(wanted: abc.ABCMeta, seen: set[type]) -> bool:
