@@ -36,7 +36,8 @@ class Options:
     ``on_missing_compiler``: ``"error"`` raises IND111, ``"eager"`` warns and runs the captured graph with torch's own
     kernels. ``verify``: check every graph against its dialect between the passes. ``compiler``: the C++ compiler's
     command. ``activation_budget``: between 0 and 1, how much of what training keeps for the backward may be kept; what
-    is not is computed again (``aot_autograd.partition.min_cut``). None keeps everything that the backward uses.
+    is not is computed again (``aot_autograd.partition.min_cut``). None keeps everything that the backward uses, or on a
+    GPU what moves the fewest bytes (``least_traffic``).
     ``mode``: see ``MODES``; the argument of ``compile`` of that name goes before it. ``rng``: ``"eager"`` draws eager's
     random numbers; ``"counter"`` computes uniform numbers and dropout masks inside of kernels, from a seed drawn for
     each (``fxstack.counter_random``). ``on_internal_error``: what follows a defect of the compiler itself, ``"eager"``
