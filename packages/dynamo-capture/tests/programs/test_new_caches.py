@@ -148,3 +148,29 @@ def test_a_break_behind_its_use(same, unknown) -> None:
         return y + times(2) + times(3)
 
     same(program, (_x(),), (_x() + 1,))
+
+
+@pytest.mark.parametrize("given", [[1], "a", object()], ids=["list", "text", "object"])
+def test_what_is_not_called_has_no_cache(same, given) -> None:
+    def program(x, given):
+        raised = []
+        for maker in (functools.cache, functools.lru_cache(maxsize=3)):
+            try:
+                maker(given)
+            except TypeError as error:
+                raised.append(str(error))
+        return x + 1, raised
+
+    same(program, (_x(), given), (_x() + 1, given))
+
+
+@pytest.mark.parametrize("maxsize", ["a", 1.5, -1])
+def test_other_sizes(same, maxsize) -> None:
+    def program(x, maxsize):
+        try:
+            doubled = functools.lru_cache(maxsize=maxsize)(lambda n: n * 2)
+            return x * doubled(3) + doubled(3), doubled.cache_info()
+        except TypeError as error:
+            return x, str(error)
+
+    same(program, (_x(), maxsize), (_x() + 1, maxsize))

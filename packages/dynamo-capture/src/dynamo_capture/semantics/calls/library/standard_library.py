@@ -262,7 +262,11 @@ def make_cache(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Valu
     code = tx.frames[0].code
     if id(code) in tx.policy.functions.without_caches:
         raise GraphBreak(NOT_IN_PYTHON, "a cache is made inside the compiled function")
+    if len(args) != 4 or kwargs:
+        raise GraphBreak(NOT_IN_PYTHON, "a cache is made inside the compiled function by other arguments")
     function, maxsize, typed, _ = args
+    if not function.is_callable(tx):
+        raise tx.raises(TypeError, "the first argument must be callable")
     return NewCache(function, tx.constant(maxsize), tx.truth(typed))
 
 
