@@ -9,6 +9,7 @@ object of an exception or of a block, a global; and does something with it, or n
 
 from __future__ import annotations
 
+import collections.abc
 import contextlib
 import gc
 import io
@@ -20,6 +21,30 @@ from random import Random
 from typing import Any
 
 from driver import main, module_of
+
+
+class _Answers:
+    """What abstract classes take for one of theirs."""
+
+    __slots__ = ()
+    __len__ = __iter__ = __next__ = __contains__ = __call__ = __reversed__ = __getitem__ = (
+        lambda self, *args: 1
+    )
+    __await__ = __aiter__ = __anext__ = send = throw = close = __buffer__ = __hash__ = lambda self, *args: 1
+
+
+class _Nothing:
+    """What none of them takes for one of its own."""
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+for _abstract in map(vars(collections.abc).get, collections.abc.__all__):
+    # An abstract class asks a class for its hash only if it remembers any, and it does so in the whole process: what
+    # the first of two runs makes it remember would be asked in the second.
+    for _given in (_Answers(), _Nothing(), (), [], {}, set(), "", 1):
+        if isinstance(_abstract, type):
+            isinstance(_given, _abstract)
 
 BINARY = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor", "matmul", "lshift")
 METHODS: dict[str, tuple[str, str, str]] = {

@@ -493,3 +493,22 @@ def test_text_of_a_tensor_as_a_key(same):
         return x * {"1": 5.0, "2": 6.0}.get(text, 100.0), text in {"1": 0}
 
     same(f, (X, torch.tensor(1)), (X, torch.tensor(2)), (X, torch.tensor(3)))
+
+
+def test_a_module_is_no_mapping_but_may_have_keys(same) -> None:
+    """``keys`` of a module is what its namespace or its ``__getattr__`` says, not a method of a mapping."""
+    plain, answering, own = types.ModuleType("plain"), types.ModuleType("answering"), types.ModuleType("own")
+    answering.__getattr__ = lambda name: "by the module"
+    own.keys = lambda: ["a"]
+
+    def program(x, n):
+        told = []
+        for module in (plain, answering, own):
+            for spread in (lambda given: {**given}, lambda given: dict(given), lambda given: dict(**given)):
+                try:
+                    told.append(spread(module))
+                except TypeError as error:
+                    told.append(str(error))
+        return x * n, told
+
+    same(program, (torch.ones(2), 2), (torch.ones(2), 3))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from types import ModuleType
 
 from dynamo_capture.foundation.class_members import has_member
 from dynamo_capture.foundation.errors import UserRaise
@@ -43,9 +44,9 @@ def mapping_entries(tx: Context, value: Value) -> Iterator[list[Value]]:
         yield from [[key, tx.force(item)] for key, item in value.all_entries(tx).values()]
     elif value.known_class() is not None:  # its ``keys`` is that of its instances
         raise value.unsupported("reading as a mapping")
-    elif isinstance(value, Const) and hasattr(value.value, "keys"):
+    elif isinstance(value, Const) and has_member(value.python_type(), "keys"):
         yield from ([tx.known(key), tx.known(value.value[key])] for key in value.value)
-    elif has_member(value.python_type(), "keys"):
+    elif has_member(value.python_type(), "keys") or issubclass(value.python_type(), ModuleType):
         raise value.unsupported("reading as a mapping")
     else:
         name = value.class_name(tx)
