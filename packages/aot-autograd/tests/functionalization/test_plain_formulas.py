@@ -20,18 +20,18 @@ PROGRAMS: list[Callable[[torch.Tensor], torch.Tensor]] = [
 ]
 
 
+ROWS = [
+    [[1.0, 2.0, 3.0], [4.0, 5.0, -6.0]],
+    [[0.0, 2.0, 2.0], [4.0, 0.0, 1.0]],
+    [[0.0, 2.0, 3.0], [4.0, 5.0, 6.0]],
+    [[INFINITE, TINY, 1.0], [2.0, TINY, 1e30]],
+    [[0.0, INFINITE, 1.0], [2.0, TINY, 1e30]],
+    [[float("nan"), 2.0, 1.0], [2.0, 2.0, 1.0]],
+]
+
+
 @pytest.mark.parametrize("program", PROGRAMS)
-@pytest.mark.parametrize(
-    "rows",
-    [
-        [[1.0, 2.0, 3.0], [4.0, 5.0, -6.0]],
-        [[0.0, 2.0, 2.0], [4.0, 0.0, 1.0]],
-        [[0.0, 2.0, 3.0], [4.0, 5.0, 6.0]],
-        [[INFINITE, TINY, 1.0], [2.0, TINY, 1e30]],
-        [[0.0, INFINITE, 1.0], [2.0, TINY, 1e30]],
-        [[float("nan"), 2.0, 1.0], [2.0, 2.0, 1.0]],
-    ],
-)
+@pytest.mark.parametrize("rows", ROWS)
 @pytest.mark.parametrize("arriving", [1.0, INFINITE])
 def test_agree(compiled: Any, program: Any, rows: Any, arriving: float) -> None:
     found = []
@@ -40,6 +40,19 @@ def test_agree(compiled: Any, program: Any, rows: Any, arriving: float) -> None:
         result = function(x)
         result.backward(torch.full_like(result, arriving))
         found.append(x.grad)
+    torch.testing.assert_close(found[1], found[0], equal_nan=True, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.parametrize("rows", ROWS)
+@pytest.mark.parametrize("arriving", [1.0, INFINITE])
+def test_gradients_asked_for_inside(compiled: Any, program: Any, rows: Any, arriving: float) -> None:
+    def asked(x: torch.Tensor) -> torch.Tensor:
+        result = program(x)
+        (found,) = torch.autograd.grad(result, x, torch.full_like(result, arriving))
+        return found
+
+    found = [function(torch.tensor(rows, requires_grad=True)) for function in (asked, compiled(asked))]
     torch.testing.assert_close(found[1], found[0], equal_nan=True, rtol=0, atol=0)
 
 

@@ -34,7 +34,17 @@ _TREATMENTS: Final[dict[OpOverload, Treatment]] = {}
 
 
 def handle(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-    """Record ``op`` and return traced tensors for its results."""
+    """Record ``op`` and return traced tensors for its results; what torch's derivative formulas call, also where the
+    program asks for gradients inside, as it is for plain tensors."""
+    if op is aten.mul.Tensor:
+        node = torch._C._current_autograd_node()
+        plain = None if node is None else as_for_plain_tensors(_handle, trace, node, args)
+        if plain is not None:
+            return plain
+    return _handle(trace, op, args, kwargs)
+
+
+def _handle(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
     treatment = _TREATMENTS.get(op)
     if treatment is None:
         treatment = _TREATMENTS.setdefault(op, _treatment(op))
@@ -43,10 +53,8 @@ def handle(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[
 
 def handle_backward(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
     """As ``handle``, for what torch's derivative formulas call: it belongs to the line whose derivative it is."""
-    node = torch._C._current_autograd_node()
-    trace.recorder.at_line_of(node)
-    plain = as_for_plain_tensors(handle, trace, node, args) if op is aten.mul.Tensor else None
-    return handle(trace, op, args, kwargs) if plain is None else plain
+    trace.recorder.at_line_of(torch._C._current_autograd_node())
+    return handle(trace, op, args, kwargs)
 
 
 def _treatment(op: OpOverload) -> Treatment:
