@@ -88,4 +88,4 @@ def test_random_numbers_are_drawn_once(library: Any) -> None:
     def program(x: Tensor) -> Tensor:
         return (x * torch.ones_like(x).bernoulli_(1.0)).cos()
 
-    assert len(kept(program, library, grad(100))) >= 1
+    assert "bernoulli" in kept(program, library, grad(100))

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from fxstack.blocks.programs import Planned
     from inductor_codegen import CodegenOptions
     from inductor_codegen.lower.chosen_layouts import Layouts
+    from inductor_codegen.toolchain.beside import Pending
 
 logger = logging.getLogger("fxstack")
 
@@ -162,16 +163,10 @@ def _compile(
         forward = inductor_codegen.compile_graph(traced.forward, chosen, store=store, layouts=traced.layouts)
         return _Compiled(traced.plan, forward, None)
     begun = inductor_codegen.begin_graph(traced.forward, chosen, store=store, layouts=traced.layouts)
-    try:
-        backward = inductor_codegen.compile_graph(
-            traced.backward, chosen, store=store, layouts=traced.backward_layouts
-        )
-    except Exception:
-        begun.result()  # if that fails, too, it is what fails
-        raise
-    finally:
-        begun.wait()
-    return _Compiled(traced.plan, begun.result(), backward)
+    compile_backward = functools.partial(
+        inductor_codegen.compile_graph, traced.backward, chosen, store=store, layouts=traced.backward_layouts
+    )
+    return _with_backward(traced.plan, begun, compile_backward)
 
 
 def _compile_planned(planned: Planned, chosen: CodegenOptions, store: ArtifactStore) -> _Compiled:
@@ -181,23 +176,31 @@ def _compile_planned(planned: Planned, chosen: CodegenOptions, store: ArtifactSt
             planned.plan, inductor_codegen.compile_program(planned.forward, store, chosen, env), None
         )
     begun = inductor_codegen.begin_program(planned.forward, store, chosen, env)
+    compile_backward = functools.partial(
+        inductor_codegen.compile_program, planned.backward, store, chosen, env
+    )
+    return _with_backward(planned.plan, begun, compile_backward)
+
+
+def _with_backward(
+    plan: JointPlan, begun: Pending[CompiledGraph], compile_backward: Callable[[], CompiledGraph]
+) -> _Compiled:
+    """The backward is compiled while the C++ compiler is at work on the forward that has begun."""
     try:
-        backward = inductor_codegen.compile_program(planned.backward, store, chosen, env)
+        backward = compile_backward()
     except Exception:
         begun.result()  # if that fails, too, it is what fails
         raise
     finally:
         begun.wait()
-    return _Compiled(planned.plan, begun.result(), backward)
+    return _Compiled(plan, begun.result(), backward)
 
 
 def _by_blocks(graph_module: GraphModule, example_inputs: Sequence[Any], options: Options) -> Planned | None:
     """Plan and programs of a graph in which equal blocks follow each other, from a few of these."""
     has_few = len(graph_module.graph.nodes) < FEWEST_NODES
     if has_few or options.debug_kernels or options.verify or options.activation_budget is not None:
-        return (
-            None  # kernels are named by graphs, all graphs are verified, a partition is chosen for the whole
-        )
+        return None  # names and verification are of all graphs, and a budget is one of the whole
     from fxstack.blocks.programs import Planned, planned_by_blocks  # few graphs are so long
 
     def plan(part: GraphModule, examples: Sequence[Any]) -> Planned:

@@ -13,7 +13,7 @@ from typing import Final
 
 from torch._ops import OpOverload
 
-from aot_autograd.partition.min_cut import Cut, is_cheap
+from aot_autograd.partition.min_cut import Cut, backward_calls, is_cheap
 from aot_autograd.recording.values import Value
 from aot_autograd.views.aliasing import memory_root
 from aot_autograd.views.views import is_view
@@ -121,18 +121,5 @@ def _in_memory(values: Iterable[Value]) -> set[int]:
 
 def _given_to_calls(gradients: Sequence[Value]) -> set[int]:
     """The numbers of the forward's values that a library call of the backward reads."""
-    found: set[int] = set()
-    seen: set[int] = set()
-    pending = list(gradients)
-    while pending:
-        value = pending.pop()
-        if value.number in seen or value.is_input:
-            continue
-        seen.add(value.number)
-        if not value.backward:
-            continue
-        pending.extend(value.operands)
-        if _is_call(value):
-            roots = map(memory_root, value.operands)
-            found |= {root.number for root in roots if not root.is_input and not root.backward}
-    return found
+    read = (operand for value in backward_calls(gradients) if _is_call(value) for operand in value.operands)
+    return {root.number for root in map(memory_root, read) if not (root.is_input or root.backward)}

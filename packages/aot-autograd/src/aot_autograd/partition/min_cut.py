@@ -156,19 +156,21 @@ class Cut:
 
 def _required(gradients: Sequence[Value]) -> list[Value]:
     """The computed forward values that the backward's own calls use."""
+    reached = [*gradients, *(operand for value in backward_calls(gradients) for operand in value.operands)]
+    found = {value.number: value for value in reached if not (value.backward or value.is_input)}
+    return [found[number] for number in sorted(found)]
+
+
+def backward_calls(gradients: Sequence[Value]) -> list[Value]:
+    """The calls of the backward that gradients depend on, each once."""
     found: dict[int, Value] = {}
-    seen: set[int] = set()
     pending = list(gradients)
     while pending:
         value = pending.pop()
-        if value.number in seen or value.is_input:
-            continue
-        seen.add(value.number)
-        if value.backward:
-            pending.extend(value.operands)
-        else:
+        if value.backward and value.number not in found and not value.is_input:
             found[value.number] = value
-    return [found[number] for number in sorted(found)]
+            pending.extend(value.operands)
+    return list(found.values())
 
 
 def _ancestors(values: Sequence[Value]) -> list[Value]:

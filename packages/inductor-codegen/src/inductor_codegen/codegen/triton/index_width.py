@@ -9,14 +9,14 @@ from inductor_codegen.ir.index import Index
 from inductor_codegen.ir.kernel import Kernel, extent_product
 from inductor_codegen.ir.traverse import indices_of, postorder, roots_of, statement_indices, statements_of
 
-_LARGEST = 2**31 - 2**16
+LARGEST = 2**31 - 2**16
 """What a position may reach: a program's last block runs over the end by less than the difference to 2**31."""
 
 
 def index_type(kernel: Kernel) -> str:
     """The Triton type of the kernel's loop variables and addresses (in elements)."""
     points = extent_product((*kernel.outer, *kernel.inner))
-    if not isinstance(points, int) or points > _LARGEST:
+    if not isinstance(points, int) or points > LARGEST:
         return "tl.int64"
     return "tl.int32" if all(_fits(index) for index in _indices(kernel)) else "tl.int64"
 
@@ -35,7 +35,7 @@ def _fits(index: Index) -> bool:
     if bounds is None:
         return False
     low, high = bounds
-    return isinstance(low, int) and isinstance(high, int) and high - low <= _LARGEST and low >= -_LARGEST
+    return isinstance(low, int) and isinstance(high, int) and high - low <= LARGEST and low >= -LARGEST
 
 
 _NO_SYMBOLS = ShapeEnv()

@@ -10,14 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fx_interface.symbols import IntLike
+from inductor_codegen.codegen.triton.index_width import LARGEST
 from inductor_codegen.codegen.triton.indices import size_text
 from inductor_codegen.codegen.triton.kernel import function_text, row_head
 from inductor_codegen.ir.index import LoopVar
 from inductor_codegen.ir.kernel import extent_product
 from inductor_codegen.ir.scatter import INDEX, SOURCE, TARGET, ScatterForm, ScatterKernel
-
-_LARGEST = 2**31 - 2**16
-"""As in ``index_width``."""
 
 
 def scatter_source(kernel: ScatterKernel) -> str:
@@ -58,4 +56,4 @@ def _is_small(form: ScatterForm, loops: Sequence[LoopVar]) -> bool:
         sum((loop.extent * stride for loop, stride in zip(loops, strides, strict=True)), row)
         for strides in (form.source, form.index, form.target)
     ]
-    return all(isinstance(number, int) and number <= _LARGEST for number in (points, *reach))
+    return all(isinstance(number, int) and number <= LARGEST for number in (points, *reach))
