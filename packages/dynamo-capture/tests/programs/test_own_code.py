@@ -492,9 +492,10 @@ def _missing(name):
 def test_no_class_is_hashed_to_know_what_an_abstract_class_remembers():
     hashing = type("Meta", (type,), {"__hash__": _noting("__hash__", lambda cls: 9)})
     captured = optimize(_backend)(_is_iterable)
-    asked = []
+    asked, remembered = [], []
     for run in (_is_iterable, _is_iterable, captured):  # the first makes the class remember something
-        one = hashing("Kind", (frozenset,), {})((1,))
+        remembered.append(hashing("Kind", (frozenset,), {}))
+        one = remembered[-1]((1,))
         RAN.clear()
         run(X, one)
         asked.append(list(RAN))

@@ -84,7 +84,7 @@ def is_generator_class(cls: type) -> bool:
     """Whether the objects of a class are generators of random numbers. ``numpy.random`` is large, and is not loaded by
     asking: as long as nobody has loaded it there is none."""
     random = sys.modules.get("numpy.random")
-    return random is not None and cls in (random.RandomState, random.Generator)
+    return random is not None and (cls is random.RandomState or cls is random.Generator)
 
 
 def is_scalar_class(cls: Any) -> bool:

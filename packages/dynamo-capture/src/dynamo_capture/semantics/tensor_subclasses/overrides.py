@@ -22,7 +22,13 @@ from dynamo_capture.semantics.modes.torch_function_modes import (
 )
 from dynamo_capture.semantics.tensor_subclasses.stand_ins import Given, StandInMode
 from dynamo_capture.semantics.tensors import attributes
-from dynamo_capture.semantics.tensors.attributes import check_special, function_reads_own, is_own, reads_own
+from dynamo_capture.semantics.tensors.attributes import (
+    check_reads,
+    check_special,
+    function_reads_own,
+    is_own,
+    reads_own,
+)
 from dynamo_capture.semantics.tensors.operations import Operation
 from dynamo_capture.semantics.tensors.torchs_members import overrides
 from dynamo_capture.values import (
@@ -194,6 +200,7 @@ def as_class(tx: Context, owner: TensorValue, cls: type, *, followed: bool = Tru
     """Another tensor, of that class, with the same memory and history, or none."""
     if dispatches(cls):
         raise GraphBreak(DISPATCH_IN_PYTHON, f"a tensor is made a {cls.__name__}, which dispatches in Python")
+    check_reads(tx, cls)
     alias = _alias(tx, owner, torch.ops.aten.alias.default if followed else torch.ops.aten.detach.default)
     meta = alias.meta
     made = TensorValue(

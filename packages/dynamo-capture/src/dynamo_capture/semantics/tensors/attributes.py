@@ -16,7 +16,7 @@ from dynamo_capture.foundation.break_kinds import (
     OBJECT_OPERATION,
     OTHER_INTERPRETER,
 )
-from dynamo_capture.foundation.class_members import has_member
+from dynamo_capture.foundation.class_members import CLASS_OF_OBJECTS, has_member
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.foundation.per_class import once_per_class
 from dynamo_capture.semantics.tensors.not_operations import check_is_known
@@ -57,6 +57,16 @@ def redefines(kind: type) -> bool:
     of_torch = {torch.nn.Parameter, torch.nn.Buffer, *torch.nn.Parameter.__mro__}
     own = {name for base in kind.__mro__ if base not in of_torch for name in vars(base)}
     return any(hasattr(torch.Tensor, name) for name in own - _OF_EVERY_OBJECT)
+
+
+def check_reads(tx: Context, cls: type) -> None:
+    """A graph break for tensors of a class that watches each read of an attribute, or says itself what class they
+    have: torch reads many, in C and in Python, whatever is done with them."""
+    in_class = tx.attributes.in_class
+    if isinstance(in_class(cls, "__getattribute__"), types.FunctionType):
+        raise GraphBreak(DESCRIPTOR, f"a tensor of the class {cls.__qualname__} is asked for attributes, each")
+    if in_class(cls, "__class__") is not CLASS_OF_OBJECTS:
+        raise GraphBreak(DESCRIPTOR, f"a tensor of the class {cls.__qualname__} says itself what class it has")
 
 
 def attribute(tx: Context, owner: TensorValue, name: str) -> Value:

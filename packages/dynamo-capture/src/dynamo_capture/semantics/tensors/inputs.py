@@ -14,7 +14,7 @@ from dynamo_capture.foundation.class_members import module_of
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.foundation.libraries.parameters import is_parameter, is_uninitialized
 from dynamo_capture.guard_kinds.interpreters.function_transforms import WrappedFor
-from dynamo_capture.semantics.tensors.attributes import redefines
+from dynamo_capture.semantics.tensors.attributes import check_reads, redefines
 from dynamo_capture.semantics.tensors.content import small_buffers
 from dynamo_capture.semantics.tensors.torchs_members import overrides
 from dynamo_capture.sources.sources import PlainTensorSource
@@ -80,6 +80,7 @@ class Inputs:
             raise GraphBreak(
                 UNUSUAL_TENSOR, f"{source}, a {kind.__name__}, is used in a transform of torch.func"
             )
+        check_reads(self._tx, kind)
         made = first_answer(self.input_kinds, self._tx, real, source)
         if made is not None:
             self.inputs.append(made)
