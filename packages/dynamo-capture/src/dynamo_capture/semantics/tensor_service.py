@@ -13,7 +13,7 @@ from typing import Any
 from dynamo_capture.semantics.modes.torch_function_modes import FunctionModes
 from dynamo_capture.semantics.regions import new_data
 from dynamo_capture.semantics.regions.transforms import dual_levels
-from dynamo_capture.semantics.tensor_subclasses import nested, overrides, wrappers
+from dynamo_capture.semantics.tensor_subclasses import nested, operands, overrides, wrappers
 from dynamo_capture.semantics.tensor_subclasses.nested_stand_ins import Ragged
 from dynamo_capture.semantics.tensor_subclasses.subclass_region import Stretch
 from dynamo_capture.semantics.tensors import attributes, chosen_tensors
@@ -139,7 +139,7 @@ class Tensors(Operations, Inputs):
 
     def overriding(self, values: list[Value]) -> list[type]:
         """The classes that take over an operation, in torch's order: subclasses before their bases."""
-        return overrides.overriding(self._tx, values)
+        return operands.overriding(self._tx, values)
 
     def as_class(self, owner: TensorValue, cls: type, *, followed: bool = True) -> TensorValue:
         """Another tensor, of that class, with the same memory and history, or none."""

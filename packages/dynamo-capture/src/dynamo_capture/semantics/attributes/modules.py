@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fx_guards
 from dynamo_capture.semantics.attributes.instances import InstanceAttributes
 from dynamo_capture.semantics.attributes.lookup import Missing
 from dynamo_capture.values import DictValue, ObjectValue, Value
@@ -30,7 +31,7 @@ class ModuleAttributes(InstanceAttributes):
                     return found
         space = module.space
         if module.real is not None and space is not None:
-            real = vars(module.real)
+            real = fx_guards.instance_dict(module.real)
             if name not in real:  # else the program has deleted it
                 self._tx.guards.absent(space, name)
             for kind in MODULE_DICTS:
@@ -52,7 +53,7 @@ class ModuleAttributes(InstanceAttributes):
         """Whether an untouched table of an existing module has no such member; a name is in one table at most."""
         if module.real is None or kind in module.attrs or "__dict__" in module.attrs:
             return False
-        real = vars(module.real).get(kind)
+        real = fx_guards.instance_dict(module.real).get(kind)
         table = self._tx.wrapping.value_of(real)
         if isinstance(table, DictValue) and table.is_changed:
             return False
@@ -60,7 +61,7 @@ class ModuleAttributes(InstanceAttributes):
 
     def _member_table(self, module: ObjectValue, kind: str) -> Value:
         """One of a module's tables; that an existing module's are plain dicts goes without saying."""
-        real = vars(module.real).get(kind) if module.real is not None else None
+        real = fx_guards.instance_dict(module.real).get(kind) if module.real is not None else None
         space = module.space
         if type(real) is not dict or space is None or kind in module.attrs or kind in module.reads:
             return self.plain_lookup(module, kind, False)

@@ -162,7 +162,7 @@ def _compare_tensors(tx: Context, symbol: str, lhs: Value, rhs: Value) -> Value:
         tx.attributes.overrides(other, right) or _differs_by_equality(tx, symbol, other)
     ):
         raise GraphBreak(OBJECT_OPERATION, f"{symbol} between a tensor and {other.describe()}")
-    asked = any(isinstance(one, TensorValue) and one.is_overridden(tx) for one in (lhs, rhs))
+    asked = tx.tensors.modes or (not tx.tensors.disabled and tx.tensors.overriding([lhs, rhs]))
     if symbol in ("==", "!=") and _is_no_operand(other) and not asked:
         return boolean(symbol == "!=")
     check_containers(tx, symbol, lhs, rhs)

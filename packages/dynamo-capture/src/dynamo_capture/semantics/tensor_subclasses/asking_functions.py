@@ -15,6 +15,7 @@ from dynamo_capture.semantics.modes.torch_function_modes import (
     classes_of,
 )
 from dynamo_capture.semantics.registry import handles, pure
+from dynamo_capture.semantics.tensor_subclasses.operands import check_class
 from dynamo_capture.semantics.tensors.torchs_members import DISABLED
 from dynamo_capture.values import (
     NONE,
@@ -24,6 +25,7 @@ from dynamo_capture.values import (
     Value,
 )
 from dynamo_capture.values.base import Context
+from dynamo_capture.values.structures import sequence_leaves
 
 
 class Disabling(Block):
@@ -86,6 +88,8 @@ def without_override(tx: Context, args: list[Value], kwargs: dict[str, Value]) -
 def has_torch_function(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     if tx.tensors.modes:
         return Const(True)
+    for value in sequence_leaves(tx, args):
+        check_class(value)
     if tx.tensors.disabled or not tx.tensors.overriding([tx.force(value) for value in args]):
         return Const(False)
     skips, tx.tensors.skips_one = tx.tensors.skips_one, False

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch._ops import OpOverload
 
+import fx_guards
 from dynamo_capture.foundation.break_kinds import (
     COMMUNICATION,
     DISPATCH_IN_PYTHON,
@@ -119,7 +120,7 @@ class TakenApart:
                     raise GraphBreak(
                         DISPATCH_IN_PYTHON, "torch makes a tensor of its own of one that dispatches in Python"
                     )
-                if IS_PARAMETER in vars(real) and not isinstance(known, WrapperValue):
+                if IS_PARAMETER in fx_guards.instance_dict(real) and not isinstance(known, WrapperValue):
                     known.set_attr(self._tx, IS_PARAMETER, TRUE)  # the part of one is one
                 return known
             case torch.SymInt():

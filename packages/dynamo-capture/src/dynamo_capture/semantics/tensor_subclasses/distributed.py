@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch._ops import OpOverload
 
+import fx_guards
 from dynamo_capture.foundation.break_kinds import DISPATCH_IN_PYTHON
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.foundation.libraries.distributed_tensors import (
@@ -44,7 +45,9 @@ def read_distributed(tx: Context, made: WrapperValue, real: Any, source: Source)
     for name in _FACTS:
         tx.guards.equals(AttrSource(place, name), getattr(spec, name))
     attributes = InstanceDictSource(source)
-    (tx.guards.present if IS_PARAMETER in vars(real) else tx.guards.absent)(attributes, IS_PARAMETER)
+    (tx.guards.present if IS_PARAMETER in fx_guards.instance_dict(real) else tx.guards.absent)(
+        attributes, IS_PARAMETER
+    )
     if any(not isinstance(size, int) for size in made.meta.spec.sizes):
         raise GraphBreak(DISPATCH_IN_PYTHON, f"{source}, a distributed tensor of sizes that vary")
     local = part_of(tx, real._local_tensor, AttrSource(source, "_local_tensor"))

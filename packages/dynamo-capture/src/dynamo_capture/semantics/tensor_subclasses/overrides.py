@@ -13,13 +13,13 @@ from typing import Any
 import torch
 
 from dynamo_capture.foundation.break_kinds import DISPATCH_IN_PYTHON, OTHER_INTERPRETER, SUBCLASS_TAKES_OVER
-from dynamo_capture.foundation.class_members import has_member, runs_program
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.semantics.modes.torch_function_modes import (
     FunctionModes,
     is_asked_about,
     looks_for_modes,
 )
+from dynamo_capture.semantics.tensor_subclasses.operands import check_class, overriding
 from dynamo_capture.semantics.tensor_subclasses.stand_ins import Given, StandInMode
 from dynamo_capture.semantics.tensors import attributes
 from dynamo_capture.semantics.tensors.attributes import (
@@ -33,7 +33,6 @@ from dynamo_capture.semantics.tensors.operations import Operation
 from dynamo_capture.semantics.tensors.torchs_members import overrides
 from dynamo_capture.values import (
     Const,
-    ObjectValue,
     TensorMeta,
     TensorValue,
     TupleValue,
@@ -41,10 +40,10 @@ from dynamo_capture.values import (
 )
 from dynamo_capture.values.base import Context
 from dynamo_capture.values.special_methods import rely_on_operator
-from dynamo_capture.values.structures import kinds_of
 from dynamo_capture.values.tensors.tensor import PLAIN_CLASSES
-from dynamo_capture.values.tensors.wrapper import WrapperValue, add_classes, dispatches
+from dynamo_capture.values.tensors.wrapper import WrapperValue, dispatches
 
+_CONVERSIONS = frozenset({"__index__", "__int__", "__float__", "__bool__", "__complex__"})
 _MIRRORED = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le"}
 
 
@@ -114,10 +113,7 @@ def _check_operator(tx: Context, function: Callable[..., Any], args: list[Value]
     names += [f"__{_MIRRORED[name]}__"] if name in _MIRRORED else []
     for value in args:
         known = tx.force(value)
-        if type(known) is Const and _is_asked_itself(known.value):
-            raise GraphBreak(
-                SUBCLASS_TAKES_OVER, f"{known.describe()} is an operand, and is asked for __torch_function__"
-            )
+        check_class(known)
         check_special(tx, known, *names)
 
 
@@ -227,24 +223,6 @@ def _alias(tx: Context, owner: TensorValue, function: Callable[..., Any]) -> Ten
     return alias
 
 
-def overriding(tx: Context, values: list[Value]) -> list[type]:
-    """The classes that take over an operation, in torch's order: subclasses before their bases."""
-    found: list[type] = []
-    for value in kinds_of(tx, values):
-        cls = value.python_type()
-        if isinstance(value, TensorValue):
-            takes_over = cls is not torch.Tensor and overrides(cls)
-        else:
-            takes_over = type(value) is ObjectValue and has_member(cls, "__torch_function__")
-            if takes_over and runs_program(cls):
-                raise GraphBreak(
-                    SUBCLASS_TAKES_OVER, "an operand's __getattribute__ is asked for what takes over"
-                )
-        if takes_over:
-            add_classes(found, [cls])
-    return found
-
-
 def _overridden(
     tx: Context,
     function: Callable[..., Any],
@@ -260,6 +238,11 @@ def _overridden(
     reached = given.run(function, args, kwargs)
     if reached is None:
         return None
+    if _is_of_torch(function) and reached.func is not function:  # a step of it: the class is asked about each
+        return tx.inliner.call_function(Const(function), args, kwargs)
+    asked = getattr(reached.func, "__name__", "")
+    if asked in _CONVERSIONS and asked.strip("_") != getattr(function, "__name__", "").strip("_"):
+        raise GraphBreak(SUBCLASS_TAKES_OVER, "an operand is asked what number it is")
     passed = [Const(reached.func), TupleValue([Const(cls) for cls in classes]), given.back(reached.args)]
     if reached.kwargs is not None:
         passed.append(given.back(reached.kwargs))
@@ -271,9 +254,9 @@ def _overridden(
     raise GraphBreak(SUBCLASS_TAKES_OVER, "no __torch_function__ takes the operation")
 
 
-def _is_asked_itself(operand: Any) -> bool:
-    """Whether torch asks a class that is an operand, as it would ask an instance of it."""
-    return isinstance(operand, type) and any("__torch_function__" in vars(base) for base in operand.__mro__)
+def _is_of_torch(function: Callable[..., Any]) -> bool:
+    """Whether it is a function of torch's that is written in Python."""
+    return isinstance(function, types.FunctionType) and str(function.__module__).partition(".")[0] == "torch"
 
 
 def _in_tensor(name: str) -> Any:

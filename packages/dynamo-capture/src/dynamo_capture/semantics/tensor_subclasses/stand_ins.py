@@ -32,6 +32,9 @@ from dynamo_capture.values import (
 from dynamo_capture.values.base import Context
 from dynamo_capture.values.tensors.nested import RaggedSize
 
+_RANK = 8
+"""Above, a stand-in has no memory."""
+
 
 class Reached(BaseException):
     """Torch has come to a stand-in's ``__torch_function__``."""
@@ -54,9 +57,18 @@ class _StandIn:
 class _StandInTensor(torch.Tensor):
     """For a tensor of a subclass."""
 
+    first: Any = None  # what was asked first: of a number, C forgets what it raised
+
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        for arg in args:
+            if type(arg) is cls and arg.first is None:
+                arg.first = func
         raise Reached(func, types, args, kwargs)
+
+
+def _was_asked_before(made: Any, reached: Reached) -> bool:
+    return type(made) is _StandInTensor and made.first is not None and made.first is not reached.func
 
 
 class StandInMode(torch.overrides.TorchFunctionMode):
@@ -64,6 +76,12 @@ class StandInMode(torch.overrides.TorchFunctionMode):
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         raise Reached(func, types, args, kwargs)
+
+
+def _alike(value: TensorValue) -> torch.Tensor:
+    """A small tensor of the same dtype and rank: on these it depends whether torch takes a tensor for a number."""
+    sizes = [size if size == 1 else 2 for size in value.meta.spec.sizes]
+    return torch.empty(sizes, dtype=value.meta.spec.dtype, device="meta" if len(sizes) > _RANK else "cpu")
 
 
 class Given:
@@ -88,6 +106,8 @@ class Given:
             with mode or nullcontext():
                 function(*given, **options) if options or isinstance(kwargs, Spread) else function(*given)
         except Reached as reached:
+            if any(_was_asked_before(one, reached) for one in self._kept):
+                raise GraphBreak(SUBCLASS_TAKES_OVER, "an operand is asked what number it is") from None
             return reached
         except Exception as error:
             what = "on a tensor subclass" if mode is None else "in a TorchFunctionMode"
@@ -102,7 +122,7 @@ class Given:
                 if value.meta.cls in (torch.nn.Parameter, torch.nn.Buffer):
                     made = value.meta.cls(made)
                 elif overrides(value.meta.cls):
-                    made = made.as_subclass(_StandInTensor)
+                    made = _alike(value).as_subclass(_StandInTensor)
                 return self._stands(made, value)
             case TupleValue() | ListValue() | DictValue() if value.cls in (tuple, torch.Size, list, dict):
                 return value.rebuilt(self._tx, self._real)

@@ -165,7 +165,7 @@ def is_found(tx: Context, owner: TensorValue, name: str) -> bool:
     found = getattr(torch.Tensor, name, None)
     if owner.real is None or isinstance(found, (property, types.GetSetDescriptorType)):
         return False
-    if name in vars(owner.real):
+    if name in fx_guards.instance_dict(owner.real):
         return True
     if owner.source is not None and found is not None:
         tx.guards.absent(InstanceDictSource(owner.source), name)

@@ -64,9 +64,13 @@ def check_reads(tx: Context, cls: type) -> None:
     have: torch reads many, in C and in Python, whatever is done with them."""
     in_class = tx.attributes.in_class
     if isinstance(in_class(cls, "__getattribute__"), types.FunctionType):
-        raise GraphBreak(DESCRIPTOR, f"a tensor of the class {cls.__qualname__} is asked for attributes, each")
+        raise GraphBreak(
+            DESCRIPTOR, f"a tensor of the class {cls.__qualname__} is asked for attributes, each"
+        )
     if in_class(cls, "__class__") is not CLASS_OF_OBJECTS:
-        raise GraphBreak(DESCRIPTOR, f"a tensor of the class {cls.__qualname__} says itself what class it has")
+        raise GraphBreak(
+            DESCRIPTOR, f"a tensor of the class {cls.__qualname__} says itself what class it has"
+        )
 
 
 def attribute(tx: Context, owner: TensorValue, name: str) -> Value:
@@ -188,7 +192,7 @@ def own_attribute(tx: Context, owner: TensorValue, name: str) -> Value:
     cls = owner.meta.cls
     found = tx.attributes.in_class(cls, name)
     if not has_member(type(found), "__set__") and owner.real is not None:
-        if name in vars(owner.real):
+        if name in fx_guards.instance_dict(owner.real):
             return _instance_attribute(tx, owner, name)
         if owner.source is not None:
             tx.guards.absent(InstanceDictSource(owner.source), name)
@@ -196,6 +200,10 @@ def own_attribute(tx: Context, owner: TensorValue, name: str) -> Value:
         return _instance_attribute(tx, owner, name)
     if isinstance(found, (types.FunctionType, types.MethodDescriptorType, types.WrapperDescriptorType)):
         return MethodValue(Const(found), owner)
+    if type(found) is classmethod:  # a metaclass may have another one of the name
+        return MethodValue(tx.known(found.__func__), Const(cls))
+    if type(found) is staticmethod:
+        return tx.known(found.__func__)
     if type(found) is property and found.fget is not None:
         return tx.calls.call_known(Const(found.fget), [owner], {})
     if isinstance(found, types.MemberDescriptorType):
@@ -218,13 +226,15 @@ def _slot(tx: Context, owner: TensorValue, name: str, found: types.MemberDescrip
 
 def _instance_attribute(tx: Context, owner: TensorValue, name: str) -> Value:
     if owner.real is not None and owner.source is not None:
-        space = tx.wrapping.value_of(vars(owner.real))
+        space = tx.wrapping.value_of(fx_guards.instance_dict(owner.real))
         if space is not None and tx.effects.has_changed(space):
             raise GraphBreak(
                 DESCRIPTOR, "an attribute of a tensor is read, whose dictionary has been changed"
             )
-        if name in vars(owner.real):
-            return tx.wrap(vars(owner.real)[name], ItemSource(InstanceDictSource(owner.source), name))
+        if name in fx_guards.instance_dict(owner.real):
+            return tx.wrap(
+                fx_guards.instance_dict(owner.real)[name], ItemSource(InstanceDictSource(owner.source), name)
+            )
         tx.guards.absent(InstanceDictSource(owner.source), name)
     fallback = tx.attributes.in_class(owner.meta.cls, "__getattr__")
     if isinstance(fallback, types.FunctionType):

@@ -178,6 +178,11 @@ class TensorValue(Value):
         tx.tensors.set_item(self, key, value)
 
     def contains(self, tx: Context, item: Value) -> bool:
+        from dynamo_capture.values.constant import Const
+
+        if not self.is_overridden(tx) and tx.tensors.overriding([item]):  # about what compares, then
+            method = Const(torch.Tensor.__contains__)
+            return tx.truth(tx.inliner.call_function(method, [self, item], {}))
         answer = tx.tensors.by_override(operator.contains, [self, item])
         if answer is not None:
             return tx.truth(answer)
@@ -219,10 +224,10 @@ class TensorValue(Value):
 
         rely_on(tx, "__iter__")
         tx.tensors.check_special(self, "__iter__")
-        if not self.meta.spec.sizes:
-            raise tx.raises(TypeError, "iteration over a 0-d tensor")
         if self.is_overridden(tx):
             return tx.inliner.call_function(Const(torch.Tensor.__iter__), [self], {}).iterate(tx)
+        if not self.meta.spec.sizes:
+            raise tx.raises(TypeError, "iteration over a 0-d tensor")
         return tx.tensors.call_method(self, "unbind", [], {}).iterate(tx)
 
     def items_for_list(self, tx: Context) -> list[Value]:

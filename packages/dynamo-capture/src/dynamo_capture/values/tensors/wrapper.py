@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch.fx import Node
 
+import fx_guards
 from dynamo_capture.foundation.break_kinds import DISPATCH_IN_PYTHON
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.foundation.libraries.distributed_tensors import is_distributed
@@ -28,7 +29,9 @@ def has_mark(value: Value) -> bool:
     """Whether torch takes a tensor for a parameter or a buffer by an attribute of its own, and not by its class."""
     if not isinstance(value, TensorValue):
         return False
-    names = set(value.attrs or ()) | (set() if value.real is None else set(vars(value.real)))
+    names = set(value.attrs or ()) | (
+        set() if value.real is None else set(fx_guards.instance_dict(value.real))
+    )
     return not names.isdisjoint((IS_PARAMETER, IS_BUFFER))
 
 
@@ -103,7 +106,7 @@ class WrapperValue(TensorValue):
         """A distributed tensor of this form, of which ``local`` is the part."""
         spec, meta = (self.attrs or {})["_spec"].as_constant(), self.meta
         made = new_distributed(meta.cls, local, spec, meta.requires_grad)
-        if self.real is not None and IS_PARAMETER in vars(self.real):
+        if self.real is not None and IS_PARAMETER in fx_guards.instance_dict(self.real):
             setattr(made, IS_PARAMETER, True)
         if meta.requires_grad and not meta.is_leaf:
             with torch.enable_grad():

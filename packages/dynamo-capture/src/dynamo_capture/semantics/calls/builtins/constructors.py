@@ -121,7 +121,7 @@ def make_int(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
         tx.tensors.check_special(value, "__int__")
         answer = tx.tensors.by_override(int, [value]) if len(args) == 1 else None
         if answer is not None:
-            return answer
+            return _of_class(answer, int)
         if len(args) == 1:
             _refuse_several(tx, value, "__int__")
         args = [tx.tensors.number(value, "int() of a tensor reads its content"), *args[1:]]
@@ -175,7 +175,7 @@ def make_float(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Valu
         tx.tensors.check_special(args[0], "__float__", "item")
         answer = tx.tensors.by_override(float, [args[0]])
         if answer is not None:
-            return answer
+            return _of_class(answer, float)
         _refuse_several(tx, args[0], "__float__")
         args = [args[0].call_method(tx, "item", [], {})]
         if args[0].is_open:
@@ -192,6 +192,13 @@ def make_float(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Valu
         return found
     number = tx.index(args[0])
     return Const(tx.fold(lambda: float(number)))
+
+
+def _of_class(answer: Value, cls: type) -> Value:
+    """What a tensor's class answers, which Python checks."""
+    if answer.python_type() is not cls:
+        raise GraphBreak(NOT_IN_PYTHON, f"{cls.__name__}() of a tensor whose class gives another object")
+    return answer
 
 
 def _number_in_tensor(tx: Context, value: Value) -> Value:

@@ -223,7 +223,7 @@ def _is_plain_tensor(tx: Context, value: TensorValue) -> bool:
     if not spec.is_contiguous:
         return False
     return real is None or (
-        not vars(real) and real.untyped_storage().nbytes() == real.nbytes and real.grad is None
+        not instance_dict(real) and real.untyped_storage().nbytes() == real.nbytes and real.grad is None
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from dynamo_capture.runtime.calls.opaque_calls import Form, OpaqueCall
-from dynamo_capture.runtime.replacement_calls import builtin_base
+from dynamo_capture.runtime.replacement_calls import builtin_base, instance_dict
 from dynamo_capture.values import Const, DictValue, ObjectValue, Value
 from dynamo_capture.values.base import Context
 
@@ -48,7 +48,7 @@ def _is_of_data_class(tx: Context, value: Value) -> bool:
         return False
     if builtin_base(value.cls) is not object:
         return False
-    held = set(value.attrs) if value.real is None else {*value.attrs, *getattr(value.real, "__dict__", ())}
+    held = set(value.attrs) if value.real is None else {*value.attrs, *(instance_dict(value.real) or ())}
     return held <= {f.name for f in dataclasses.fields(value.cls)}
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from torch.nn.modules import module as modules
 
+import fx_guards
 from dynamo_capture.values import (
     NONE,
     DictValue,
@@ -22,11 +23,11 @@ _HOOKS_OF_ALL = operator.attrgetter(*_GLOBAL_HOOKS)
 
 def has_no_hooks(tx: Context, module: ObjectValue) -> bool:
     """Whether calling the module means calling ``forward``; guarded."""
-    if module.real.__dict__.get("_compiled_call_impl") is not None:
+    if fx_guards.instance_dict(module.real).get("_compiled_call_impl") is not None:
         return False
     if module.attrs and any(name in module.attrs for name in _HOOKS):
         return False
-    tables = [module.real.__dict__.get(name) for name in _HOOKS]
+    tables = [fx_guards.instance_dict(module.real).get(name) for name in _HOOKS]
     if None in tables or _any_has_entries(tx, tables) or _any_has_entries(tx, _global_hooks()):
         return False
     if "__call__" not in module.reads:

@@ -14,7 +14,6 @@ from dynamo_capture.foundation.break_kinds import (
     RUNS_AUTOGRAD,
     TORCH_STATE_CHANGED,
 )
-from dynamo_capture.foundation.class_members import has_member, is_looked_up_by_program
 from dynamo_capture.foundation.errors import GraphBreak, NotConstant, UserRaise
 from dynamo_capture.frames.frame import Frame
 from dynamo_capture.polyfills.torch import encoders
@@ -136,9 +135,7 @@ def assert_(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
         for relation in condition.relations:
             assume(tx, relation)
         return NONE
-    if isinstance(args[0], ObjectValue) and (
-        is_looked_up_by_program(args[0].cls) or has_member(args[0].cls, "__torch_function__")
-    ):
+    if not tx.tensors.disabled and tx.tensors.overriding(args[:1]):
         raise GraphBreak(OBJECT_OPERATION, f"{args[0].describe()} is asked for __torch_function__")
     if not tx.truth(args[0]):
         raise tx.raises(AssertionError, args[1])
