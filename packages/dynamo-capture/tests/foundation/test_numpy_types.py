@@ -1,6 +1,6 @@
 """Classes are told apart by identity."""
 
-import numpy.random  # noqa: F401  # only where it is loaded are its generators looked for
+import numpy.random  # only where it is loaded are its generators looked for
 
 from dynamo_capture.foundation.numpy_types import is_generator_class
 
