@@ -104,7 +104,8 @@ def may_be_batched(levels: tuple[Level, ...], output: GraphOutput, results: Sequ
     """Whether there are only ``vmap``s, and the graph means for all slices what it means for each."""
     return (
         all(level.kind == "vmap" for level in levels)
-        and not (output.mutates or output.draws or output.bodies)
+        and not output.leaves
+        and not (output.draws and (output.may_fail or output.mutates))
         and bool(results)
         and all(
             isinstance(node, Node) and isinstance(node.meta.get(SPEC_KEY), TensorSpec) for node in results
