@@ -17,7 +17,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 import torch
 
-from dynamo_capture.foundation.class_members import has_weak_references, is_one_of
+from dynamo_capture.foundation.class_members import has_member, has_weak_references, is_one_of
 from dynamo_capture.frames.frame import Frame
 from dynamo_capture.frames.generator_values import GeneratorValue
 from dynamo_capture.frames.steps import prepare
@@ -115,7 +115,9 @@ def _parts(value: Value) -> Iterator[Value]:
 
 def _may_be_watched(cls: type) -> bool:
     """Whether the program may see when an object dies; a weak reference that dies first does not call its callback."""
-    return issubclass(cls, weakref.ref) or (has_weak_references(cls) and not issubclass(cls, torch.Tensor))
+    if issubclass(cls, weakref.ref) or has_member(cls, "__del__"):
+        return True
+    return has_weak_references(cls) and not issubclass(cls, torch.Tensor)
 
 
 def dying_in_turn(tx: Context, frame: Frame, arguments: Sequence[str]) -> list[str]:

@@ -111,9 +111,16 @@ def _is_of_program(bases: tuple[type, ...], name: str) -> bool:
 def is_looked_up_by_program(cls: type) -> bool:
     """Whether code of the program runs where Python code asks an instance for an attribute that it may not have, or
     compares it."""
-    return runs_program_when_known(cls) or (
-        has_member(cls, "__getattr__") and _is_of_program(_bases(cls), "__getattr__")
-    )
+    return runs_program_when_known(cls) or _answers_missing(cls)
+
+
+def runs_program_when_missing(cls: type) -> bool:
+    """Whether code of the program runs where an instance is asked for an attribute that it does not have."""
+    return runs_program(cls) or _answers_missing(cls)
+
+
+def _answers_missing(cls: type) -> bool:
+    return has_member(cls, "__getattr__") and _is_of_program(_bases(cls), "__getattr__")
 
 
 def hashes_by_program(cls: type) -> bool:

@@ -87,6 +87,10 @@ class InstanceAttributes(Lookup):
         """Whether each read of an attribute, by a guard too, would run code of the program."""
         return isinstance(self.in_class(cls, "__getattribute__"), types.FunctionType)
 
+    def keeps_dict(self, cls: type) -> bool:
+        """Whether no code of the program runs where a method reads ``self.__dict__``."""
+        return not self._watches(cls) and isinstance(self.in_class(cls, "__dict__"), C_SLOTS)
+
     def is_computed(self, cls: type, name: str) -> bool:
         """Whether the class has a data descriptor with a getter under the name, and not the slot that is written."""
         found = self.in_class(cls, name)
@@ -112,7 +116,7 @@ class InstanceAttributes(Lookup):
         fallback = self.in_class(obj.cls, "__getattr__")
         if fallback is ABSENT:
             raise self._tx.raises(AttributeError, text)
-        if fallback is MODULE_GETATTR:
+        if fallback is MODULE_GETATTR and self.keeps_dict(obj.cls):
             found = self.of_module(obj, name)
             if found is not None:
                 return found

@@ -51,7 +51,8 @@ class WrittenAttributes(ModuleAttributes):
         """``obj.name = value``."""
         self.guard_type(obj)
         setter = self.in_class(obj.cls, "__setattr__")
-        if setter is MODULE_SETATTR and self._set_module(obj, name, value):
+        is_module = setter is MODULE_SETATTR and self.keeps_dict(obj.cls)
+        if is_module and self._set_module(obj, name, value):
             return
         if isinstance(setter, types.FunctionType) or _is_another_method(setter, "__setattr__"):
             Const(setter).call(self._tx, [obj, Const(name), value], {})

@@ -16,9 +16,9 @@ from dynamo_capture.foundation.break_kinds import SUBCLASS_TAKES_OVER
 from dynamo_capture.foundation.class_members import (
     has_member,
     is_heap_type,
-    is_looked_up_by_program,
     member,
     runs_program,
+    runs_program_when_missing,
 )
 from dynamo_capture.foundation.errors import GraphBreak, UserRaise
 from dynamo_capture.foundation.per_class import once_per_class
@@ -57,10 +57,10 @@ def overriding(tx: Context, values: list[Value]) -> list[type]:
 def _takes_over(tx: Context, value: Value, cls: type) -> bool:
     """Whether torch finds ``__torch_function__`` in an operand that is no tensor."""
     if isinstance(value, Const):
-        if is_looked_up_by_program(cls) or has_member(cls, _NAME):  # a class, of its metaclass
+        if runs_program_when_missing(cls) or has_member(cls, _NAME):  # a class, of its metaclass
             raise _asks_program()
     elif isinstance(value, OpaqueValue):
-        if issubclass(cls, torch.Tensor) or is_looked_up_by_program(cls) or has_member(cls, _NAME):
+        if issubclass(cls, torch.Tensor) or runs_program_when_missing(cls) or has_member(cls, _NAME):
             raise value.unsupported(f"asking for {_NAME}")
     elif type(value) is ObjectValue:
         if has_member(cls, _NAME):
@@ -71,7 +71,7 @@ def _takes_over(tx: Context, value: Value, cls: type) -> bool:
                     SUBCLASS_TAKES_OVER, f"{value.describe()} has {_NAME}, but may be taken for a number"
                 )
             return True
-        if is_looked_up_by_program(cls):
+        if runs_program_when_missing(cls):
             raise _asks_program()
         if _has_own(tx, value):
             raise GraphBreak(SUBCLASS_TAKES_OVER, f"an operand has a {_NAME} of its own")

@@ -103,22 +103,28 @@ class SequenceValue(Value):
         return tx.calls.call_builtin_method(self, name, args, kwargs)
 
 
-_TUPLE_METHODS = (
-    "__add__", "__contains__", "__eq__", "__ge__", "__getattribute__", "__getitem__", "__gt__", "__hash__", "__iter__",
-    "__le__", "__len__", "__lt__", "__mul__", "__ne__", "__rmul__", "__str__", "__bool__", "__getattr__", "__radd__",
-    "__sub__", "__rsub__", "__init__", "__call__", "__format__", "__neg__", "__setattr__",
-)  # fmt: skip
+_OF_NAMED_TUPLES = frozenset((
+    "__annotations__", "__class_getitem__", "__dict__", "__doc__", "__getnewargs__", "__init_subclass__",
+    "__match_args__", "__module__", "__new__", "__orig_bases__", "__parameters__", "__reduce__", "__reduce_ex__",
+    "__replace__", "__repr__", "__slots__", "__static_attributes__", "__firstlineno__", "__type_params__",
+    "__annotate__", "__annotate_func__", "__annotations_cache__", "__getstate__", "__setstate__", "__weakref__",
+))  # fmt: skip
+"""What named tuples have, and what only those ask for who store them."""
+_IN_C = (types.WrapperDescriptorType, types.MethodDescriptorType, types.BuiltinFunctionType)
 
 
 @once_per_class
 def keeps_tuple_methods(cls: type) -> bool:
-    """Whether instances of a subclass of tuple behave as tuples: named tuples, torch's result types."""
+    """Whether instances of a subclass of tuple behave as tuples: named tuples, torch's result types. A special method
+    or a property of its own may run where a tuple runs nothing: where it is measured, copied, indexed with, or dies."""
     known = (tuple, object)
-    own = (
-        name for base in cls.__mro__ if base not in known for name in _TUPLE_METHODS if name in base.__dict__
+    own = (base.__dict__ for base in cls.__mro__ if base not in known)
+    return cls.__dictoffset__ == 0 and all(
+        isinstance(found, _IN_C)
+        for members in own
+        for name, found in members.items()
+        if name[:2] == name[-2:] == "__" and name not in _OF_NAMED_TUPLES
     )
-    plain = cls.__dictoffset__ == 0
-    return plain and not any(isinstance(getattr(cls, name), types.FunctionType) for name in own)
 
 
 class TupleValue(SequenceValue):

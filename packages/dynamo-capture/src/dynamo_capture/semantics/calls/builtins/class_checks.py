@@ -44,9 +44,10 @@ def is_instance(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Val
 
 
 def _is_told_by_class(cls: type, wanted: Any) -> bool:
-    """Whether an object is an instance before Python asks it for its ``__class__``."""
-    kinds = wanted if type(wanted) is tuple else (wanted,)
-    return any(type(kind) is type and issubclass(cls, kind) for kind in kinds)
+    """Whether an object is an instance before Python asks it for its ``__class__``: of the first of several classes."""
+    while type(wanted) is tuple and wanted:
+        wanted = wanted[0]
+    return wanted == () or (type(wanted) is type and issubclass(cls, wanted))
 
 
 def _check_class_is_shown(tx: Context, cls: type) -> None:

@@ -10,6 +10,7 @@ import torch
 
 import fx_guards
 from dynamo_capture.foundation.break_kinds import NOT_IN_PYTHON
+from dynamo_capture.foundation.class_members import is_looked_up_by_program
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.foundation.known_objects import PLAIN
 from dynamo_capture.runtime.replacement_calls import builtin_base, instance_dict
@@ -52,6 +53,8 @@ def shallow_copy(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Va
     ):
         return value.get_attr(tx, "data")
     if isinstance(value, ObjectValue):
+        if is_looked_up_by_program(type(value.cls)):
+            raise GraphBreak(NOT_IN_PYTHON, f"the class of {value.describe()} is asked for __copy__")
         custom = tx.attributes.in_class(value.cls, "__copy__")
         if isinstance(custom, types.FunctionType):
             return tx.inliner.call_function(Const(custom), [value], {})

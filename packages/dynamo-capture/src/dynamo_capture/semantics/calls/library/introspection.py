@@ -7,8 +7,9 @@ import types
 import typing
 from typing import Any
 
+import fx_guards
 from dynamo_capture.foundation.break_kinds import DESCRIPTOR, NOT_IN_PYTHON
-from dynamo_capture.foundation.class_members import LIBRARIES, is_looked_up_by_program
+from dynamo_capture.foundation.class_members import LIBRARIES, has_member, is_looked_up_by_program
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.semantics.registry import handles
 from dynamo_capture.sources.sources import known_object
@@ -73,6 +74,7 @@ def _guard_value(tx: Context, value: Value, names: tuple[str, ...]) -> None:
         raise GraphBreak(NOT_IN_PYTHON, f"{value.describe()} has code of its own for being looked at")
     if isinstance(value, ObjectValue) and value.real is not None:
         tx.attributes.guard_type(value)
+        _check_answers_plainly(tx, value)
         _guard_class(tx, value.cls, names)
     elif isinstance(value, Const) and isinstance(value.value, type):
         _guard_class(tx, value.value, names)
@@ -80,6 +82,32 @@ def _guard_value(tx: Context, value: Value, names: tuple[str, ...]) -> None:
         raise GraphBreak(DESCRIPTOR, f"what describes {value.describe()} is read")
     elif isinstance(value, Const):
         _guard_function(tx, value.value, names)
+
+
+_OF_CALLABLES = (
+    *("__call__", "__name__", "__code__", "__defaults__", "__kwdefaults__", "__annotations__", "__class__"),
+    *("__wrapped__", "__signature__", "__text_signature__", "__partialmethod__", "_partialmethod"),
+)
+_PLAIN = (
+    types.FunctionType,
+    types.WrapperDescriptorType,
+    types.GetSetDescriptorType,
+    types.MemberDescriptorType,
+)
+
+
+def _check_answers_plainly(tx: Context, value: ObjectValue) -> None:
+    """A graph break for an object that cannot be called, which a message shows, or that computes what is read of it."""
+    for name in _OF_CALLABLES:
+        found = tx.attributes.in_class(value.cls, name)
+        if (
+            found is not fx_guards.ABSENT
+            and not isinstance(found, _PLAIN)
+            and has_member(type(found), "__get__")
+        ):
+            raise GraphBreak(DESCRIPTOR, f"{value.describe()} computes {name}, which is read")
+    if tx.attributes.in_class(value.cls, "__call__") is fx_guards.ABSENT:
+        raise GraphBreak(DESCRIPTOR, f"what describes {value.describe()} is read, which is not called")
 
 
 def _guard_class(tx: Context, cls: type, names: tuple[str, ...]) -> None:
