@@ -18,6 +18,7 @@ _EDGES = ("float('inf')", "float('-inf')", "float('nan')", "80.0", "-120.0")
 ``exp`` makes of it overflows or not by the order of products, and what it makes of -88 is 0 in compiled code
 (decision 0066)."""
 
+_VIEW = "{a}.t().t()"
 _UNARY = (
     "{a}.sin()",
     "{a}.exp()",
@@ -28,7 +29,7 @@ _UNARY = (
     "{a}.log()",
     "{a} ** 2",
     "{a}.clamp(-1, 1)",
-    "{a}.t().t()",
+    _VIEW,
     "{a} / 2",
     "{a}.softmax(-1)",
     "{a} - {a}.mean()",
@@ -84,6 +85,10 @@ class _Body:
         self.twice = "create_graph" in after
         self.chooses = "autograd.grad(" in after
         self.written = False
+        self.views: dict[str, str] = {}
+        """Of the arguments."""
+        self.behind: set[str] = set()
+        """Views of an argument that was written to since."""
         self.broken = False
         self.of_functions: set[str] = set()
         self.lines: list[str] = []
@@ -114,6 +119,9 @@ class _Body:
         made = self.name()
         self.add(f"{made} = {form.format(a=one, b=other)}", indent)
         self.names.append(made)
+        viewed = one if one in "xy" else self.views.get(one)
+        if form == _VIEW and viewed is not None:
+            self.views[made] = viewed
         if "apply" in form or "checkpoint" in form:
             self.of_functions.add(made)
 
@@ -134,8 +142,8 @@ class _Body:
             return  # the node of a function with a derivative of its own, which a graph calls in another way
         if self.chooses and "multi" in kind and "'any'" not in kind:
             return  # torch refuses to be asked about leaves, in whichever of their hooks comes first
-        if "'any'" in kind and self.written:
-            return  # torch crashes if a leaf of which there is a view was written to
+        if ("'any'" in kind and self.written) or not self.behind.isdisjoint((tensor, other)):
+            return  # torch crashes if a leaf was written to of which this is, or of which there is, a view
         line = kind.format(
             a=tensor, b=other, n=f"{len(self.lines)}", f=random.choice(("2", "0", "-1", "0.5"))
         )
@@ -179,7 +187,9 @@ class _Body:
             case 3:
                 self.written = True
                 self.add("with torch.no_grad():")
-                self.add(f"{random.choice(['x', 'y'])}[0].add_(1)", 1)
+                written = random.choice(["x", "y"])
+                self.behind.update(name for name, viewed in self.views.items() if viewed == written)
+                self.add(f"{written}[0].add_(1)", 1)
             case 4:
                 made = self.name()
                 self.add(f"{made} = {self.some()}.clone()")

@@ -84,7 +84,7 @@ def clear():
 
 def state():
     modes = torch.is_grad_enabled(), torch.is_autocast_enabled("cpu")
-    return (*LOG, dict(TABLE), BOX.count, LOCK.locked(), BUFFER.tolist(), modes)
+    return (*LOG, dict(TABLE), BOX.count, LOCK.locked(), str(BUFFER.tolist()), modes)
 
 """
 EFFECTS = (
@@ -144,8 +144,10 @@ def _block(random: Random, lines: list[str], indent: str, count: int, depth: int
 
 
 def _is_own(asking: Any) -> bool:
-    """Whether the hook is asked about a function of the stack itself, which compiled code calls while it runs."""
-    return str(asking.f_locals["frame"].globals.get("__name__")).partition(".")[0] in STACK_PACKAGES
+    """Whether the hook is asked about a function which compiled code itself calls while it runs: of the stack, or of a
+    manager of torch's that is made again for what follows the graph."""
+    package = str(asking.f_locals["frame"].globals.get("__name__")).partition(".")[0]
+    return package == "torch" or package in STACK_PACKAGES
 
 
 class _Interrupt:
@@ -190,6 +192,9 @@ def _run(program: Callable[..., Any], arguments: tuple[Any, ...], interrupt: _In
     swallowed: list[Any] = []
     before, sys.unraisablehook = sys.unraisablehook, swallowed.append
     start = sys.settrace if isinstance(interrupt, _Instructions) else sys.setprofile
+    sys._getframe().f_trace_opcodes = (
+        True  # CPython 3.12 tells of instructions if a frame wants that as tracing begins
+    )
     try:
         start(interrupt)
         try:
@@ -275,7 +280,7 @@ def judge(source: str, name: str, backend: str) -> list[str]:
 
 def _outcome(module: Any, result: Any) -> Any:
     """How a call ended, and the state that it left."""
-    ended = "interrupted" if isinstance(result, KeyboardInterrupt) else result.tolist()
+    ended = "interrupted" if isinstance(result, KeyboardInterrupt) else str(result.tolist())  # NaN is NaN
     return ended, module.state()
 
 
@@ -322,7 +327,7 @@ def _next(plain: Any, fast: Any, program: Callable[..., Any], place: int) -> lis
     for module, function in ((plain, plain.program), (fast, program)):
         module.clear()
         try:
-            ended = function(*module.CALLS[place]()).tolist()
+            ended = str(function(*module.CALLS[place]()).tolist())
         except Exception as error:
             ended = repr(error)
         outcomes.append((ended, module.state()))
