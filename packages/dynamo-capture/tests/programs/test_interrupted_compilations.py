@@ -6,12 +6,14 @@ import contextlib
 import gc
 import sys
 import threading
+import warnings
 
 import pytest
 import torch
 
 import dynamo_capture
 from dynamo_capture import CaptureError, optimize
+from dynamo_capture.foundation.part_options import part_option, patch_options
 from fx_interface.errors import UnsupportedProgramError
 
 LOG: list[str] = []
@@ -169,6 +171,42 @@ def test_what_compiling_sets_aside_is_put_back_where_a_managers_end_is_interrupt
     finally:
         (gc.enable if collecting else gc.disable)()
     assert torch.equal(captured(torch.ones(2)), torch.ones(2).sin() + 1)
+
+
+def in_blocks_that_a_trace_enters(x):
+    with torch.autocast("cpu", torch.bfloat16), torch.device("meta"), patch_options(dynamic=False):
+        y = x @ x
+    return y.float() + 1
+
+
+def entered():
+    """What of torch and Python those blocks change."""
+    depth = torch.autocast_increment_nesting(), torch.autocast_decrement_nesting()
+    autocast = torch.is_autocast_enabled("cpu"), torch.get_autocast_dtype("cpu"), depth
+    return autocast, torch.empty(0).device, part_option("dynamic", None), list(warnings.filters)
+
+
+@pytest.mark.parametrize(
+    ("at", "skipped"),
+    [
+        ("GraphOutput.call", 0),  # the trace is in the block, and has not noted that
+        ("GraphOutput.call", 1),
+        ("_Answering.__exit__", 0),
+        ("_Answering.__exit__", 1),
+        ("patch_options.__enter__", 0),
+        ("patch_options.__exit__", 0),
+        ("autocast.__exit__", 0),
+        ("autocast.__exit__", 1),
+        ("Block.end", 0),
+        ("Block.end", 1),
+    ],
+)
+def test_what_a_trace_enters_for_real_is_left_where_it_is_interrupted(at, skipped):
+    captured = optimize(lambda graph, inputs: graph)(in_blocks_that_a_trace_enters)
+    before = entered()
+    interrupted(captured, torch.ones(2, 2), at={at}, skipped=skipped)
+    assert entered() == before
+    assert torch.equal(captured(torch.ones(2, 2)), torch.full((2, 2), 3.0))
 
 
 class Counter:

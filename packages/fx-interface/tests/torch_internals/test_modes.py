@@ -32,3 +32,16 @@ def test_the_order_of_attention_is_kept() -> None:
         F.scaled_dot_product_attention(query, query, query)
         inside = torch._C._get_sdp_priority_order()
     assert torch._C._get_sdp_priority_order() == inside
+
+
+@pytest.mark.parametrize("around", [False, True])
+def test_autocast_is_put_back_with_the_number_of_its_blocks(around: bool) -> None:
+    with torch.autocast("cpu", torch.float16, enabled=around):
+        before = modes._autocast_depth(), torch.is_autocast_enabled("cpu"), torch.get_autocast_dtype("cpu")
+        put_back = modes.autocast_kept()
+        torch.autocast("cpu", torch.bfloat16, cache_enabled=False).__enter__()
+        put_back()
+        put_back()
+        after = modes._autocast_depth(), torch.is_autocast_enabled("cpu"), torch.get_autocast_dtype("cpu")
+        assert after == before
+        assert torch.is_autocast_cache_enabled()

@@ -12,10 +12,12 @@ import torch
 from torch.autograd import profiler
 
 from dynamo_capture.foundation.errors import forget_frames
+from dynamo_capture.foundation.part_options import part_options_kept
+from dynamo_capture.semantics.given_warnings import answers_kept
 from fx_interface.python_runtime.gc_pause import collector_paused
 from fx_interface.torch_internals.dispatch_mode import dispatch_modes_kept, ignoring_modes_aside
 from fx_interface.torch_internals.function_modes import modes_aside, modes_kept
-from fx_interface.torch_internals.modes import SWITCHES
+from fx_interface.torch_internals.modes import SWITCHES, autocast_kept
 
 T = TypeVar("T")
 
@@ -52,8 +54,9 @@ def _surely(step: Callable[[], None]) -> None:
 
 
 def _surroundings() -> Callable[[], None]:
-    """What puts back, where that differs later, what is so now."""
+    """What puts back, where that differs later, what is so now: what is set aside, and what a trace enters for real."""
     collects, modes, dispatch_modes = gc.isenabled(), modes_kept(), dispatch_modes_kept()
+    entered = autocast_kept(), part_options_kept(), answers_kept()
     switches = [(setter, reader, reader()) for setter, reader in SWITCHES.items()]
     autograd: Any = torch._C._autograd
     profiled = profiler._is_profiler_enabled
@@ -63,6 +66,8 @@ def _surroundings() -> Callable[[], None]:
             gc.enable()
         dispatch_modes()
         modes()
+        for leave in entered:
+            leave()
         for setter, reader, value in switches:
             if reader() != value:
                 setter(value)

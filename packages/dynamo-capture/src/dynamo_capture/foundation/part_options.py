@@ -28,6 +28,11 @@ def part_option(name: str, otherwise: Any) -> Any:
     return _THREAD.options.get(name, otherwise)
 
 
+def part_options_kept() -> Callable[[], None]:
+    """What puts this thread's options back as they are now; it may be called twice."""
+    return functools.partial(setattr, _THREAD, "options", _THREAD.options)
+
+
 class patch_options:
     """Options for what is captured inside; a context manager, and a decorator.
 

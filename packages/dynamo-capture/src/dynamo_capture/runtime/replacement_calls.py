@@ -18,7 +18,7 @@ import fx_guards
 from dynamo_capture.foundation.class_members import is_immutable
 from dynamo_capture.hook.frame_hook import RegionFunction, region
 from fx_interface.symbols import Expr, Symbol, evaluate
-from fx_interface.torch_internals.modes import SWITCHES
+from fx_interface.torch_internals.modes import SWITCHES, autocast_kept
 
 _MISSING: Any = object()
 C_SLOTS = (types.MemberDescriptorType, types.GetSetDescriptorType)
@@ -321,16 +321,14 @@ def call_restoring_modes(compiled: Callable[..., Any]) -> Callable[..., Any]:
 
     def run(*inputs: Any) -> Any:
         before = [(setter, reader()) for setter, reader in SWITCHES.items()]
-        casts = [(d, torch.is_autocast_enabled(d), torch.get_autocast_dtype(d)) for d in ("cpu", "cuda")]
+        autocast = autocast_kept()
         try:
             return compiled(*inputs)
         except BaseException as error:
             _leave_blocks(error)
             for setter, value in before:
                 setter(value)
-            for device, cast, dtype in casts:
-                torch.set_autocast_enabled(device, cast)
-                torch.set_autocast_dtype(device, dtype)
+            autocast()
             raise
 
     return run

@@ -37,6 +37,22 @@ class _Categories(threading.local):
 _CATEGORIES = _Categories()
 
 
+def _answers_of_this_thread() -> list[Any]:
+    return [entry for entry in warnings.filters if entry[2] is _CATEGORIES.own]
+
+
+def answers_kept() -> Callable[[], None]:
+    """What takes the filters away that this thread has put before the others since; it may be called twice."""
+    count = len(_answers_of_this_thread())
+
+    def put_back() -> None:
+        answers = _answers_of_this_thread()
+        for entry in answers[: len(answers) - count]:
+            cast(Any, warnings.filters).remove(entry)
+
+    return put_back
+
+
 class _Answering:
     """A block in which ``action`` is what is done about warnings."""
 

@@ -86,9 +86,10 @@ def modes_aside() -> Iterator[None]:
 
 def modes_kept() -> Callable[[], None]:
     """What puts the modes, those aside too, back as they are now; it may be called twice."""
-    stack, aside = torchs_stack(), _aside.modes
+    stack, aside, device = torchs_stack(), _aside.modes, _device.CURRENT_DEVICE
 
     def put_back() -> None:
+        _device.CURRENT_DEVICE = device
         if [id(mode) for mode in torchs_stack()] != [id(mode) for mode in stack]:
             while torch._C._len_torch_function_stack():
                 torch._C._pop_torch_function_stack()

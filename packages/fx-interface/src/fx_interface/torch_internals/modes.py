@@ -5,6 +5,7 @@ Torch's own captured graphs call the same functions.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
@@ -63,6 +64,37 @@ MODES: Final[Mapping[str, Callable[..., Any]]] = {
 """Every such function by its stable name."""
 
 CHANGING: Final[frozenset[Callable[..., Any]]] = frozenset(MODES.values())
+
+AUTOCAST_DEVICES: Final = ("cpu", "cuda")
+"""Whose autocast is put back."""
+
+
+def _autocast_depth() -> int:
+    """How many blocks of autocast this thread is in. Nothing interrupts between the two calls."""
+    steps = (torch.autocast_increment_nesting, torch.autocast_decrement_nesting)
+    depth: int = tuple(map(operator.call, steps))[1]
+    return depth
+
+
+def autocast_kept() -> Callable[[], None]:
+    """What puts autocast back as it is now, the number of its blocks too: torch drops the parameters that it has
+    converted where it leaves the outermost. It may be called twice."""
+    kept = [(d, torch.is_autocast_enabled(d), torch.get_autocast_dtype(d)) for d in AUTOCAST_DEVICES]
+    caches, depth = torch.is_autocast_cache_enabled(), _autocast_depth()
+
+    def put_back() -> None:
+        for device, enabled, dtype in kept:
+            torch.set_autocast_enabled(device, enabled)
+            torch.set_autocast_dtype(device, dtype)
+        torch.set_autocast_cache_enabled(caches)
+        if depth == 0 and _autocast_depth() > 0:
+            torch.clear_autocast_cache()
+        while _autocast_depth() > depth:
+            torch.autocast_decrement_nesting()
+        while _autocast_depth() < depth:
+            torch.autocast_increment_nesting()
+
+    return put_back
 
 
 _ORDER: Final = torch._C._get_sdp_priority_order()

@@ -233,6 +233,15 @@ class Block(ContextValue):
         assert self.starts is not None
         BLOCKS[self.starts](self.entered.pop()[0])
 
+    def end(self, tx: Context) -> None:
+        """Leave it for real, and once: who is interrupted here leaves what the trace is still in."""
+        times = len(self.entered)
+        try:
+            self.undo()
+        finally:
+            if len(self.entered) < times:
+                tx.blocks.remove(self)
+
     def leave(self, tx: Context, raised: Value) -> Value:
         if not self.entered:
             raise GraphBreak(
@@ -240,8 +249,7 @@ class Block(ContextValue):
             )
         assert self.starts is not None
         node = self.entered[-1][1]
-        self.undo()
-        tx.blocks.remove(self)
+        self.end(tx)
         tx.output.call("call_function", BLOCKS[self.starts], (node,), {}, None, tx.where(), pure=False)
         return NONE
 
@@ -303,8 +311,7 @@ class DeviceBlock(Block):
         self.device.__exit__(None, None, None)
 
     def leave(self, tx: Context, raised: Value) -> Value:
-        self.undo()
-        tx.blocks.remove(self)
+        self.end(tx)
         return NONE
 
 

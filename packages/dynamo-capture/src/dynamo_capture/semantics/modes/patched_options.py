@@ -35,8 +35,7 @@ class PartBlock(Block):
     def leave(self, tx: Context, raised: Value) -> Value:
         if not self.entered:
             return super().leave(tx, raised)
-        self.undo()
-        tx.blocks.remove(self)
+        self.end(tx)
         return NONE
 
     def call(self, tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:

@@ -50,8 +50,7 @@ class Disabling(Block):
     def leave(self, tx: Context, raised: Value) -> Value:
         if not self.entered:
             return super().leave(tx, raised)
-        self.undo()
-        tx.blocks.remove(self)
+        self.end(tx)
         return NONE
 
 
