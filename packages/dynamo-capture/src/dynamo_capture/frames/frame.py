@@ -23,6 +23,7 @@ from dynamo_capture.values import (
     Value,
 )
 from dynamo_capture.values.base import Context
+from dynamo_capture.values.traceback import FrameValue
 from fx_interface.errors import UnbackedSymbolError, UserLocation
 
 
@@ -72,6 +73,7 @@ class Frame:
         "next",
         "operands",
         "raised",
+        "shown",
         "stack",
         "steps",
         "tx",
@@ -99,6 +101,7 @@ class Frame:
         self.callee: Value | None = None
         self.operands: tuple[Value, ...] = ()
         self.made: Value | None = None
+        self.shown: FrameValue | None = None
         self.names: dict[str, Value] | None = None
         """What the body of a class, or text for ``eval``, has for variables."""
 

@@ -1,5 +1,5 @@
-"""What captured graphs call: functions of ``torch.fx`` that are written in C, and function transforms of a graph that is
-captured once more, as those of ``torch.func`` that they were."""
+"""What captured graphs call: functions of ``torch.fx`` that are written in C, and transforms of a graph that is
+captured once more, as the ``torch.func`` that they were."""
 
 from __future__ import annotations
 

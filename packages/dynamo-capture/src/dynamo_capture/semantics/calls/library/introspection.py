@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import inspect
+import sys
 import types
 import typing
 from typing import Any
 
 import fx_guards
-from dynamo_capture.foundation.break_kinds import DESCRIPTOR, NOT_IN_PYTHON
+from dynamo_capture.foundation.break_kinds import DESCRIPTOR, NAMESPACE_ACCESS, NOT_IN_PYTHON
 from dynamo_capture.foundation.class_members import LIBRARIES, has_member, is_looked_up_by_program
 from dynamo_capture.foundation.errors import GraphBreak
+from dynamo_capture.frames.frame import Frame
 from dynamo_capture.semantics.registry import handles
 from dynamo_capture.sources.sources import known_object
-from dynamo_capture.values import Const, MethodValue, ObjectValue, Value
+from dynamo_capture.values import Const, FunctionValue, MethodValue, ObjectValue, PartialValue, Value
 from dynamo_capture.values.base import Context
+from dynamo_capture.values.traceback import FrameValue
 from fx_interface.source import AttrSource, InstanceDictSource, ItemSource, Source
 
 _PARAMETERS = ("__code__", "__defaults__", "__kwdefaults__")
@@ -159,3 +162,40 @@ def _check_unchanged(tx: Context, function: types.FunctionType, reads_annotation
             raise GraphBreak(
                 DESCRIPTOR, f"what describes {function.__qualname__} is read, and has been changed"
             )
+
+
+@handles(sys._getframe)
+def frame_of_caller(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """A frame that runs. Those that the trace does not have (torch's around a hook, those around the compiled function)
+    are Python's to find."""
+    depth = max(0, tx.index(args[0])) if args else 0
+    around = tx.frames[-1:]
+    for frame in reversed(tx.frames[:-1]):
+        if not _called_right_from(frame, around[-1]):
+            break
+        around.append(frame)
+    if depth >= len(around) or kwargs:
+        is_right_here = len(tx.frames) == 1 and not tx.resumes.is_resume_function(tx.frames[0].code)
+        what = "a frame around the code that is captured is asked for"
+        raise GraphBreak(NAMESPACE_ACCESS, what, as_written=not is_right_here)
+    found: FrameValue | None = None
+    for frame in reversed(around):
+        found = frame.shown = frame.shown or FrameValue(frame, found)
+    shown: FrameValue = around[depth].shown
+    return shown
+
+
+def _called_right_from(frame: Frame, callee: Frame) -> bool:
+    """Whether Python has no other frame between the two."""
+    step = frame.steps[frame.next - 1]
+    function = frame.callee
+    while isinstance(function, (MethodValue, PartialValue)):
+        function = function.function
+    if isinstance(function, FunctionValue):
+        return step.opname.startswith("CALL") and function.code is callee.code
+    real = function.value if isinstance(function, Const) else None
+    return (
+        step.opname.startswith("CALL")
+        and isinstance(real, types.FunctionType)
+        and real.__code__ is callee.code
+    )
