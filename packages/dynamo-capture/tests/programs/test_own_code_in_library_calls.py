@@ -57,7 +57,10 @@ NAMED_TUPLES = {
     "an index": (lambda x, s: x.reshape(2, s), {"__index__": _noting("__index__", lambda self: 1)}),
     "a copy": (lambda x, s: x + len(copy.deepcopy(s)), {"__deepcopy__": _noting("copy", lambda s, memo: s)}),
     "a finalizer": (lambda x, s: x * 3, {"__del__": _noting("__del__", lambda self: None)}),
-    "a length": (lambda x, s: torch.is_tensor(s), {"__len__": property(_noting("__len__", lambda self: len))}),
+    "a length": (
+        lambda x, s: torch.is_tensor(s),
+        {"__len__": property(_noting("__len__", lambda self: len))},
+    ),
 }
 
 
@@ -149,7 +152,10 @@ def test_a_copy_asks_the_class():
 
     meta = type("Meta", (type,), {"__getattr__": missing})
     ran = []
-    for run in (optimize(_backend), lambda program: program):  # a class of its own each, which keeps its slots
+    for run in (
+        optimize(_backend),
+        lambda program: program,
+    ):  # a class of its own each, which keeps its slots
         kind = meta("Kind", (), {})
         ran.append(_ran(run(lambda x, s: (x * 2, copy.copy(s))), kind))
     assert ran[0] == ran[1]
