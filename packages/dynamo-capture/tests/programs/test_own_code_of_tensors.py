@@ -1,10 +1,13 @@
 """Classes of tensors that note when their code runs: what reads of attributes, operators and functions ask them for."""
 
 import operator
+import types
+import weakref
 
 import pytest
 import torch
 from torch.nn import functional as F
+from torch.utils.checkpoint import checkpoint
 
 from dynamo_capture import optimize
 
@@ -112,3 +115,50 @@ def test_tensors_that_are_made_to_watch():
         return made.meth()
 
     _same(program, lambda: None)
+
+
+def _noting(name, value):
+    def asked(self, *args):
+        RAN.append(name)
+        return value
+
+    return asked
+
+
+OWN_METHODS = {
+    "a key": (lambda x, s: x * len({s: 1, 3: 2}), {"__hash__": _noting("__hash__", 7)}),
+    "an item": (lambda x, s: x * len({s}), {"__hash__": _noting("__hash__", 7)}),
+    "contained": (lambda x, s: x * (1 in s), {"__contains__": _noting("__contains__", True)}),
+}
+
+
+@pytest.mark.parametrize(("program", "members"), OWN_METHODS.values(), ids=OWN_METHODS)
+def test_special_methods_of_tensor_classes(program, members):
+    kind = type("Own", (torch.Tensor,), members)
+    _same(program, lambda: torch.ones(2).as_subclass(kind))
+
+
+@pytest.mark.parametrize("reentrant", [False, True])
+@pytest.mark.parametrize("trained", [False, True])
+def test_a_checkpoint_asks_for_the_device(reentrant, trained):
+    kind = type("Own", (torch.Tensor,), {"device": property(_noting("device", torch.device("cpu")))})
+
+    def program(x, s):
+        x.requires_grad_(trained)
+        return checkpoint(lambda q, z: q + 1, x, s, use_reentrant=reentrant) * 2
+
+    _same(program, lambda: torch.ones(2).as_subclass(kind))
+
+
+def test_messages_print_no_module():
+    class Named(types.ModuleType):
+        @property
+        def __name__(self):
+            RAN.append("__name__")
+            return "named"
+
+    def program(x, s):
+        weakref.ref(s)
+        return x * 3
+
+    _same(program, lambda: Named("m"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import operator
 import types
 from collections.abc import Callable
@@ -10,6 +11,7 @@ from typing import Any
 import torch
 
 from dynamo_capture.foundation import numpy_types
+from dynamo_capture.foundation.class_members import is_heap_type, is_of_library, member, name_of
 from dynamo_capture.foundation.errors import NotConstant
 from dynamo_capture.foundation.type_names import message_name
 from dynamo_capture.values.base import Context, IteratorStop, IteratorValue, T, Value
@@ -33,6 +35,17 @@ def _sign(value: Any) -> Any:
     if type(value) is tuple:
         return tuple([(type(item), _sign(item)) for item in value])
     return None
+
+
+def _is_shown_by_library(value: Any) -> bool:
+    """Whether no code of the program runs where an object is printed."""
+    kind = type(value)
+    if kind is tuple or kind is frozenset:
+        return all(map(_is_shown_by_library, value))
+    if not is_heap_type(kind) or is_of_library(kind):
+        return kind is not types.MappingProxyType
+    own = member(kind, "__repr__")
+    return isinstance(own, types.FunctionType) and issubclass(kind, enum.Enum) and own is enum.Enum.__repr__
 
 
 class Const(Value):
@@ -191,10 +204,9 @@ class Const(Value):
             if name.startswith("pybind11_"):  # of a function in C++: its class is pybind11's own
                 name = value.__name__ or "a getter in C++"
             return f"{module}.{name}" if module else name
-        try:
-            text = repr(value)
-        except Exception:  # the program's own
-            return f"a {type(value).__qualname__}"
+        if not _is_shown_by_library(value):
+            return f"a {name_of(type(value))}"
+        text = repr(value)
         return text if len(text) < 80 else text[:77] + "..."
 
 

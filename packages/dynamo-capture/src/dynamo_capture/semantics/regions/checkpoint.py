@@ -32,6 +32,7 @@ from dynamo_capture.semantics.random_numbers.drawing import outside_only
 from dynamo_capture.semantics.regions.policies import policy_of
 from dynamo_capture.semantics.regions.tracing import call_region, trace_body
 from dynamo_capture.semantics.registry import handles
+from dynamo_capture.semantics.tensors.attributes import is_own
 from dynamo_capture.values import NONE, Const, Lazy, TensorValue, TupleValue, Value
 from dynamo_capture.values.base import Context
 from dynamo_capture.values.structures import kinds_of
@@ -86,6 +87,8 @@ def _check_asked(tx: Context, given: list[Value]) -> None:
     whether it is a tensor. Code of the program that answers is to run."""
     for value in _with_containers(tx, given):
         cls = value.python_type()
+        if isinstance(value, TensorValue):
+            _check_tensor(tx, value)
         if runs_program_when_known(type(cls)) or (
             not isinstance(value, TensorValue)
             and (runs_program(cls) or member(cls, "__class__") is not CLASS_OF_OBJECTS)
@@ -97,6 +100,14 @@ def _check_asked(tx: Context, given: list[Value]) -> None:
             type(member(cls, name)) is FunctionType for name in _ASKED_OF_TUPLES
         ):
             raise GraphBreak(CHECKPOINT, "a checkpoint lists the items of a tuple, which has code for that")
+
+
+def _check_tensor(tx: Context, value: TensorValue) -> None:
+    """It asks a tensor for its device, in the reentrant form whether it requires grad."""
+    cls = value.meta.cls
+    asked = not tx.tensors.disabled and tx.tensors.overriding([value])
+    if asked or any(is_own(tx, cls, name) for name in ("device", "requires_grad")):
+        raise GraphBreak(CHECKPOINT, "a checkpoint asks a tensor for its device, whose class answers that")
 
 
 def _with_containers(tx: Context, given: Iterable[Value]) -> Iterator[Value]:

@@ -177,7 +177,12 @@ class TensorValue(Value):
     def set_item(self, tx: Context, key: Value, value: Value) -> None:
         tx.tensors.set_item(self, key, value)
 
+    def own_key(self, tx: Context) -> Any:
+        tx.tensors.check_special(self, "__hash__")
+        return None
+
     def contains(self, tx: Context, item: Value) -> bool:
+        tx.tensors.check_special(self, "__contains__")
         from dynamo_capture.values.constant import Const
 
         if not self.is_overridden(tx) and tx.tensors.overriding([item]):  # about what compares, then
