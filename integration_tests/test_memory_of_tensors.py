@@ -292,6 +292,34 @@ def out_grows_and_is_shown_without_history(x: Any) -> Any:
     return shown, o
 
 
+@case(lambda: (row(4), torch.tensor([0, 1])), lambda: (row(4), torch.tensor([1, 7])))
+def index_of_what_is_asked_for_its_form(x: Any, i: Any) -> Any:
+    return torch.full_like(x.take(i), 2)
+
+
+@case(lambda: (row(4), torch.tensor([0, 1])), lambda: (row(4), torch.tensor([1, 7])))
+def index_of_what_is_read_in_part(x: Any, i: Any) -> Any:
+    return (x[i] * 2)[:1] + 1, torch.ones_like(x.index_add(0, i, x[:2]))
+
+
+def leaf() -> torch.Tensor:
+    return torch.ones(2, 3, requires_grad=True)
+
+
+@case(lambda: (leaf()[:1],), lambda: (leaf() * 2,), lambda: (leaf(),), lambda: (leaf().detach()[:1],))
+def a_view_of_an_input_takes_another_form(x: Any) -> Any:
+    v = x.view(x.shape)
+    v.t_()
+    return v * 1
+
+
+@case(lambda: (leaf() * 2,), lambda: (leaf()[:1],), lambda: (leaf(),))
+def a_view_takes_another_form_and_is_given_back(x: Any) -> Any:
+    v = x.broadcast_to(x.shape)
+    v.unsqueeze_(0)
+    return x, v
+
+
 @pytest.mark.parametrize("dynamic", [None, True])
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("name", CASES)

@@ -240,6 +240,7 @@ class JointPlan:
     of what is in its tensors; ``ignored`` counts results at the end of the forward graph that nobody reads, which are
     there because what makes them may raise. ``versions``: results that the program has written to since it made them,
     and how often; ``versions_of_inputs``: inputs that the program has written to, and how often, with nothing new.
+    ``formed_views``: inputs of which a view takes another form, which autograd refuses where they are, or show, leaves.
     """
 
     inputs: int
@@ -264,6 +265,7 @@ class JointPlan:
     versions: tuple[tuple[int, int], ...]
     versions_of_inputs: tuple[tuple[int, int], ...]
     backward: BackwardPlan | None
+    formed_views: tuple[int, ...] = ()
 
     @property
     def is_plain(self) -> bool:

@@ -58,6 +58,9 @@ def _take_form(
     """The tensor ``args[0]`` becomes what its view ``made`` is."""
     target: TracedTensor = args[0]
     storage = target.storage_record
+    is_followed = target.requires_grad and torch.is_grad_enabled()
+    if storage.input_index is not None and storage.base is not target and is_followed:
+        trace.formed_views.add(storage.input_index)
     if storage.base is target:
         if storage.input_index is not None:
             storage.form = InputForm(target)

@@ -25,6 +25,7 @@ from aot_autograd.recording.graphs import (
     symbols_in,
 )
 from aot_autograd.recording.nan_masking import nan_from_zeros
+from aot_autograd.recording.reads import computed_in_whole
 from aot_autograd.recording.values import Value
 from aot_autograd.views.aliasing import memory_root
 from fx_interface.errors import UnsupportedProgramError
@@ -85,6 +86,7 @@ def split(joint: Joint, partition: Partitioner, apart: Apart, marked: tuple[int,
         versions=_versions(joint),
         versions_of_inputs=tuple(joint.versions_of_inputs.items()),
         backward=backward_plan,
+        formed_views=tuple(sorted(joint.trace.formed_views)),
     )
     return TracedProgram(plan, forward, backward_graph)
 
@@ -190,16 +192,19 @@ def _forward(joint: Joint, saved: list[Value], born: Born, failing: list[Value])
     keep = calls_for_effect(recorder.values, backward=False)
     births = Births(recorder.births, joint.trace.env) if recorder.births else None
     bound = {given.value.number: given for given in inputs if given.value is not None}
-    live = {value.number for value in live_values([value for value, _ in results], bound, keep, births)}
-    unread = _unread(failing, live, bound)
+    roots = [value for value, _ in results]
+    unread = _unread(failing, [*roots, *keep], live_values(roots, bound, keep, births), bound)
     results += [(recorder.part(value), OutputDecl(OutputKind.SAVED)) for value in unread]
     return build_graph(inputs, results, joint.trace.env, keep, births), len(unread)
 
 
-def _unread(failing: list[Value], live: set[int], bound: Mapping[int, Any]) -> list[Value]:
-    """The calls that may fail, that return something, and that neither a live call nor another of these needs."""
+def _unread(
+    failing: list[Value], roots: list[Any], live: list[Value], bound: Mapping[int, Any]
+) -> list[Value]:
+    """The calls that may fail, that return something, and of which neither the live calls nor another of these needs
+    all."""
     found: list[Value] = []
-    seen = set(live)
+    seen = computed_in_whole(failing, roots, live) if failing else set()
     for value in reversed(failing):
         if value.number not in seen and value.op._schema.returns:
             found.append(value)

@@ -58,7 +58,8 @@ class Trace:
     ``unsure_copies`` are storages (by identity) of which, or as which, a copy was made that eager does not make where a
     size that only data tell is 0 or 1.
     ``placed``: inputs in whose memory the program names places by number; ``shown_beyond``: inputs that have views
-    which show memory that is not their own, and up to which element from their first; ``functional_forms``: operators
+    which show memory that is not their own, and up to which element from their first; ``formed_views``: inputs of which
+    a view has taken another form, and autograd follows it; ``functional_forms``: operators
     whose functional forms were made; ``questions``: what was asked about tensors' content.
     """
 
@@ -74,6 +75,7 @@ class Trace:
         self.unsure_copies: set[int] = set()
         self.placed: set[int] = set()
         self.shown_beyond: dict[int, int] = {}
+        self.formed_views: set[int] = set()
         self.functional_forms: set[str] = set()
 
     def tensor(

@@ -64,6 +64,8 @@ def finish(
         run = _checked(OverlapCheck(plan.apart, fixed_sizes=not plan.symbols), views, run, as_written)
     if unfollowed := _written_unfollowed(plan):
         run = _without_refused(unfollowed, run, as_written)
+    if plan.formed_views:
+        run = _without_leaves(plan.formed_views, run, as_written)
     if plan.placed:
         run = _placed(plan.placed, run, as_written)
     if run is not forward and as_written is not None:
@@ -167,6 +169,22 @@ def _without_refused(
             if inputs[index]._is_view() and _creation(inputs[index]) != _PLAIN:
                 why = f"input {index} is a view that was made with gradients off, and is written"
                 return _instead(why, inputs, fallback)
+        return run(*inputs)
+
+    return checked
+
+
+def _without_leaves(
+    shown: Sequence[int], run: CompiledGraph, fallback: Callable[..., Sequence[Any]] | None
+) -> CompiledGraph:
+    """Calls in which such an input is a leaf, or shows one, take the fallback: autograd lets no view of it change."""
+
+    def checked(*inputs: Any) -> Sequence[Any]:
+        for index in shown:
+            tensor = inputs[index]
+            source = tensor._base if tensor._is_view() else tensor
+            if source.is_leaf and source.requires_grad:
+                return _instead(f"a view of input {index}, a leaf, takes another form", inputs, fallback)
         return run(*inputs)
 
     return checked
