@@ -21,6 +21,7 @@ from dynamo_capture.values import (
     NullValue,
     ObjectValue,
     OpenText,
+    PartialValue,
     SourcedConst,
     TensorValue,
     TupleValue,
@@ -220,11 +221,13 @@ class Reconstruction:
 
     def _push_object(self, value: ObjectValue) -> None:
         """Made empty first and filled then, so that objects may refer to each other in circles."""
-        content = value.base if isinstance(value.base, TupleValue) else None
+        content = value.base if isinstance(value.base, (TupleValue, PartialValue)) else None
         if content is None:
             self.call(replacement_calls.new_object, lambda: self.push(Const(value.cls)))
         else:
-            self.call(replacement_calls.new_tuple, lambda: self.push_all([Const(value.cls), content]), 2)
+            is_tuple = isinstance(content, TupleValue)
+            make = replacement_calls.new_tuple if is_tuple else replacement_calls.new_partial
+            self.call(make, lambda: self.push_all([Const(value.cls), content]), 2)
         self._remember(value)
         made = self._temps[id(value)]
 

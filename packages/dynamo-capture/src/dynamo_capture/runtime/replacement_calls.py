@@ -64,6 +64,14 @@ def new_tuple(cls: type, items: tuple[Any, ...]) -> Any:
     return tuple.__new__(cls, items)
 
 
+def new_partial(cls: type, plain: functools.partial[Any]) -> Any:
+    """An instance of a subclass of ``functools.partial`` that holds what ``plain`` does."""
+    made: Any = functools.partial.__new__(cls, plain.func)
+    state = (plain.func, plain.args, plain.keywords, None)
+    functools.partial.__setstate__(made, state)  # type: ignore[attr-defined]
+    return made
+
+
 def fill_object(made: Any, content: Any, attributes: Mapping[str, Any]) -> None:
     """Give a new instance its container content and its attributes."""
     base: Any = builtin_base(type(made))  # ``isinstance`` would ask the object for its ``__class__``

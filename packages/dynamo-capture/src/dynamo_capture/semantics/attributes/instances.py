@@ -34,6 +34,7 @@ from dynamo_capture.values import (
     Lazy,
     MethodValue,
     ObjectValue,
+    PartialValue,
     TupleValue,
     Value,
     boolean,
@@ -178,6 +179,8 @@ class InstanceAttributes(Lookup):
             in_slot = isinstance(found, types.MemberDescriptorType)
             if issubclass(obj.cls, BaseException) and (name in exception_fields.OF_ALL or obj.real is None):
                 return self.of_exception(obj, name)
+            if isinstance(obj.base, PartialValue) and found is vars(functools.partial).get(name):
+                return obj.base.get_attr(tx, name)
             if obj.real is None:
                 if found.__objclass__ is _NODE:
                     raise GraphBreak(

@@ -70,7 +70,9 @@ def call_object(tx: Context, owner: ObjectValue, args: list[Value], kwargs: dict
 
 
 def partial_of(tx: Context, owner: ObjectValue) -> PartialValue:
-    """What an existing object of a subclass of ``functools.partial`` calls."""
+    """What an object of a subclass of ``functools.partial`` calls."""
+    if isinstance(owner.base, PartialValue):
+        return owner.base
     fields = ("func", "args", "keywords")
     if owner.source is None or any(
         tx.attributes.in_class(owner.cls, name) is not vars(functools.partial)[name] for name in fields

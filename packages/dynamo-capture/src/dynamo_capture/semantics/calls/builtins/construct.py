@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import enum
+import functools
 import inspect
 import io
 import sys
@@ -36,6 +37,7 @@ from dynamo_capture.values import (
     DictValue,
     ListValue,
     ObjectValue,
+    PartialValue,
     SetValue,
     TensorValue,
     TupleValue,
@@ -104,7 +106,7 @@ def construct_plainly(tx: Context, owner: Const, args: list[Value], kwargs: dict
             tx.fold(lambda: tuple.__new__(cls, *[()] * len(args)))
         if (args or kwargs) and maker is object.__new__ and _is_heap(cls) and not _has_initializer(tx, cls):
             raise tx.raises(TypeError, f"{cls.__name__}() takes no arguments")
-        made = new_instance(tx, cls, args)
+        made = _new_partial(tx, cls, args, kwargs) or new_instance(tx, cls, args)
     if isinstance(made, ObjectValue):
         _initialize(tx, made, args, kwargs)
     elif isinstance(made, TensorValue):
@@ -134,6 +136,31 @@ def _initialize_tensor(tx: Context, made: TensorValue, args: list[Value], kwargs
     initializer = tx.attributes.in_class(made.python_type(), "__init__")
     if isinstance(initializer, types.FunctionType):
         tx.calls.call_known(Const(initializer), [made, *args], kwargs)
+
+
+def _new_partial(tx: Context, cls: type, args: list[Value], kwargs: dict[str, Value]) -> ObjectValue | None:
+    """An instance of a subclass of ``functools.partial``, which holds what it calls in a place of its own."""
+    if not args or not issubclass(cls, functools.partial) or cls.__new__ is not functools.partial.__new__:
+        return None
+    forbid_finalizer(tx, cls)
+    made = ObjectValue(cls)
+    made.base = tx.calls.call_known(Const(functools.partial), args, kwargs)
+    return made
+
+
+def held_partial(tx: Context, function: Value) -> PartialValue | None:
+    """What a partial in C that is made of ``function`` calls itself: one without attributes is not kept."""
+    held = function.base if isinstance(function, ObjectValue) else function
+    if not isinstance(held, PartialValue) or held.attrs:
+        return None
+    if isinstance(function, ObjectValue):
+        calls = tx.attributes.in_class(function.cls, "__call__")
+        slots = [tx.attributes.in_class(function.cls, name) for name in function.attrs]
+        if calls is not functools.partial.__call__ or not all(
+            type(s) is types.MemberDescriptorType for s in slots
+        ):
+            return None
+    return held
 
 
 def new_instance(tx: Context, cls: type, args: list[Value]) -> Value:

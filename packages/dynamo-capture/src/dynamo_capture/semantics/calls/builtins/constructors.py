@@ -13,6 +13,7 @@ from dynamo_capture.foundation.break_kinds import CLASS_MADE, DESCRIPTOR, NOT_IN
 from dynamo_capture.foundation.class_members import runs_program
 from dynamo_capture.foundation.errors import GraphBreak, NotConstant
 from dynamo_capture.foundation.type_names import has_buffer
+from dynamo_capture.semantics.calls.builtins.construct import held_partial
 from dynamo_capture.semantics.calls.builtins.functions import is_callable
 from dynamo_capture.semantics.calls.builtins.new_classes import new_type
 from dynamo_capture.semantics.numbers import floats
@@ -365,10 +366,10 @@ def make_partial(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Va
     function = args[0]
     if not tx.truth(is_callable(tx, [function], {})):
         raise tx.raises(TypeError, "the first argument must be callable")
-    if isinstance(function, PartialValue) and not function.attrs:
-        inner = function.kwargs(tx)
-        return PartialValue.of(function.function, [*function.args, *args[1:]], {**inner, **kwargs})
-    return PartialValue.of(function, args[1:], kwargs)
+    held = held_partial(tx, tx.force(function))
+    if held is None:
+        return PartialValue.of(function, args[1:], kwargs)
+    return PartialValue.of(held.function, [*held.args, *args[1:]], {**held.kwargs(tx), **kwargs})
 
 
 @handles(types.MethodType)
