@@ -302,6 +302,11 @@ def index_of_what_is_read_in_part(x: Any, i: Any) -> Any:
     return (x[i] * 2)[:1] + 1, torch.ones_like(x.index_add(0, i, x[:2]))
 
 
+@case(*(lambda size=size: (torch.ones(size).mT,) for size in ((2, 4, 3), (2, 4, 5), (3, 6, 2))))
+def layouts_of_windows_and_diagonals(x: Any) -> Any:
+    return (x * 2).unfold(-1, 2, 2), (x * 3).unfold(1, 2, 3), (x + 1).diagonal(0, 1, 2)
+
+
 def leaf() -> torch.Tensor:
     return torch.ones(2, 3, requires_grad=True)
 

@@ -5,7 +5,13 @@ from __future__ import annotations
 import pytest
 
 from fx_interface.symbols import ShapeEnv
-from inductor_codegen.lower.layouts import is_dense, is_disjoint, same_strides, seen_through
+from inductor_codegen.lower.layouts import (
+    is_dense,
+    is_disjoint,
+    is_disjoint_at_hand,
+    same_strides,
+    seen_through,
+)
 from inductor_codegen.lower.views import Layout, Permute, reshape
 
 
@@ -34,6 +40,19 @@ def test_symbolic_sizes() -> None:
     assert is_disjoint((rows, columns), (columns + 1, 1), env)
     assert not is_disjoint((rows, columns), (columns - 1, 1), env)
     assert not is_disjoint((rows, columns), (0, 1), env)
+
+
+def test_the_sizes_at_hand_tell_of_diagonals_and_windows() -> None:
+    env = ShapeEnv()
+    rows, columns = env.create_symbol(5), env.create_symbol(7)
+    diagonals = (3, rows), (rows * columns, columns + 1)
+    windows = (3, rows // 2, 2), (rows * 2, 4, 2)
+    for sizes, strides in (diagonals, windows):
+        assert is_disjoint_at_hand(sizes, strides, env)
+    assert is_disjoint_at_hand((2, 4), (20, 6), env)
+    assert not is_disjoint_at_hand((2, 4), (18, 6), env)
+    assert not is_disjoint_at_hand((rows, columns), (columns - 1, 1), env)
+    assert not is_disjoint_at_hand((rows, 2), (0, 1), env)
 
 
 def test_strides_of_one_element_do_not_matter() -> None:

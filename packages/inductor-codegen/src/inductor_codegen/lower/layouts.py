@@ -48,6 +48,24 @@ def is_disjoint(sizes: Sizes, strides: Sizes, env: ShapeEnv) -> bool:
     return True
 
 
+def is_disjoint_at_hand(sizes: Sizes, strides: Sizes, env: ShapeEnv) -> bool:
+    """The same at the sizes at hand. Where symbolic sizes become others at which elements share memory, those hold one
+    number, if the strides are those of a tensor that eager has there."""
+    if any(isinstance(size, int) and size == 0 for size in sizes):
+        return True
+    axes = [(stride, size) for stride, size in zip(strides, sizes, strict=True) if not is_one(size)]
+    try:
+        spans = sorted((env.hint(stride), env.hint(size)) for stride, size in axes)
+    except UnbackedSymbolError:
+        return False
+    end = 1  # behind the last element of the axes so far
+    for stride, size in spans:
+        if stride < end:
+            return False
+        end += stride * (size - 1)
+    return True
+
+
 def same_strides(layout: Layout, strides: Sizes) -> bool:
     """Whether ``strides`` address the same elements; those of dimensions of size 0 and 1 do not matter."""
     if any(isinstance(size, int) and size == 0 for size in layout.sizes):

@@ -8,7 +8,7 @@ from fx_interface.errors import UserLocation
 from fx_interface.symbols import ShapeEnv
 from fx_interface.tensor_spec import TensorSpec, contiguous_strides
 from inductor_codegen.lower import layouts
-from inductor_codegen.lower.layouts import is_dense, is_disjoint, same_strides
+from inductor_codegen.lower.layouts import is_dense, is_disjoint_at_hand, same_strides
 from inductor_codegen.lower.values import Formula, Lowered, Operand, Placed, Pointwise, Value
 from inductor_codegen.lower.views import Layout, Reshape, Sizes, View, reshape
 
@@ -54,7 +54,7 @@ class Values:
     def _sizes_and_strides(self, spec: TensorSpec, computed: bool, exact: bool) -> tuple[Sizes, Sizes]:
         sizes = tuple(self.env.simplify(size) for size in spec.sizes)
         strides = tuple(self.env.simplify(stride) for stride in spec.strides)
-        suits = is_disjoint(sizes, strides, self.env) if exact else is_dense(sizes, strides)
+        suits = is_disjoint_at_hand(sizes, strides, self.env) if exact else is_dense(sizes, strides)
         return sizes, contiguous_strides(sizes) if computed and not suits else strides
 
     def layout_of(self, operand: Operand) -> Layout | None:
