@@ -239,6 +239,31 @@ def test_modes_are_left_where_effects_are_interrupted(place):
     assert COUNTER.count == before + 3
 
 
+def entering_a_block_behind_another(x):
+    try:
+        brk()
+    finally:
+        COUNTER.count += 1
+    with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
+        y = x + 1
+        COUNTER.count += 1
+        brk()
+    COUNTER.count += 1
+    return y
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_modes_of_later_blocks_are_left_where_effects_are_interrupted(place):
+    captured = optimize(lambda graph, inputs: graph)(entering_a_block_behind_another)
+    for _ in range(3):
+        COUNTER.count = 0
+        captured(torch.ones(2))
+    COUNTER.count = 0
+    interrupted(captured, torch.ones(2), at={"set_attribute"}, skipped=place)
+    assert torch.is_grad_enabled()
+    assert not torch.is_autocast_enabled("cpu")
+
+
 LOCK = threading.Lock()
 
 

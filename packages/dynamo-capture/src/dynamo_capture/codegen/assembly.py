@@ -151,11 +151,12 @@ class Assembly:
         stays = end is not None and (
             rerun_on_error.is_handled_by(frame, end, begin) or rerun_on_error.is_in_all_blocks(frame, begin)
         )
+        outside = entry if stays or begin < 0 else rerun_on_error.outside_of_blocks(frame, blocks, left)
         if not (now or stays):
             return contextlib.nullcontext()
 
         def before() -> None:
-            self._turn({**entry, **now}, entry if stays or begin < 0 else left)
+            self._turn({**entry, **now}, outside)
             self._aside.put_back_before_rerun()
 
         raising = functools.partial(resumes.raising, frame.code) if stays else rerun_on_error.nothing_raises

@@ -19,12 +19,16 @@ from contextlib import contextmanager
 from types import CodeType
 from typing import Any
 
+import torch
+
 from dynamo_capture.bytecode.emit import Emitter
 from dynamo_capture.bytecode.instruction import CO_VARARGS, CO_VARKEYWORDS
 from dynamo_capture.bytecode.resume.analysis import Parameter, parameter_name
 from dynamo_capture.bytecode.resume.code import ResumeCodes
 from dynamo_capture.frames.frame import Frame
 from dynamo_capture.runtime.second_runs import run_again
+from dynamo_capture.semantics.modes.modes import Block, GradMode, Switches
+from dynamo_capture.values.functions import BuiltinMethod
 from fx_interface.source import LocalSource
 
 _ERROR = ".error"
@@ -141,6 +145,19 @@ def is_in_all_blocks(frame: Frame, handler: int) -> bool:
     return 0 <= place < len(frame.stack) and frame.stack[place].source == LocalSource(
         parameter_name(Parameter("stack", place))
     )
+
+
+def outside_of_blocks(frame: Frame, blocks: Collection[Block], left: Switches) -> Switches:
+    """The modes around the blocks that a graph has entered and ends in, which leaves the modes ``left``."""
+    modes = dict(left)
+    for value in reversed(frame.stack):
+        manager = value.receiver if isinstance(value, BuiltinMethod) else None
+        if isinstance(manager, GradMode) and manager.previous:
+            modes[torch._C._set_grad_enabled] = manager.previous[0][0]
+        elif any(manager is block for block in blocks):
+            assert isinstance(manager, Block)
+            modes = dict(manager.around)
+    return modes
 
 
 _ENDS_WITH_BLOCK = ["PUSH_EXC_INFO", "WITH_EXCEPT_START"]
