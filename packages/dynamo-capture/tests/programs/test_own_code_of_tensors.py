@@ -138,6 +138,18 @@ def test_special_methods_of_tensor_classes(program, members):
     _same(program, lambda: torch.ones(2).as_subclass(kind))
 
 
+@pytest.mark.parametrize("function", [torch.add, lambda x, s: torch.stack([x, s]), lambda x, s: F.relu(s)])
+def test_results_with_a_finalizer_die_where_eager_drops_them(function):
+    kind = type("Own", (torch.Tensor,), {"__del__": _noting("__del__", None)})
+
+    def program(x, s):
+        function(x, s)
+        RAN.append("dropped")
+        return x * 3, s
+
+    _same(program, lambda: torch.ones(2).as_subclass(kind))
+
+
 @pytest.mark.parametrize("reentrant", [False, True])
 @pytest.mark.parametrize("trained", [False, True])
 def test_a_checkpoint_asks_for_the_device(reentrant, trained):

@@ -19,22 +19,26 @@ from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.frames.frame import Frame
 from dynamo_capture.sources.frame_locals import is_frame_local
 from dynamo_capture.values import Lazy, ObjectValue, TensorValue, Value
+from dynamo_capture.values.opaque import OpaqueValue
 from fx_guards import GuardReference
 from fx_interface.source import LocalSource, Source
+
+_HELD = (ObjectValue, OpaqueValue, TensorValue, Lazy)
 
 
 def check_dropped(frame: Frame, value: Value | None) -> None:
     """End the graph before an instruction that drops an object of the frame's, if something tells when it dies."""
     _note_holder(frame, value)
-    if not isinstance(value, (ObjectValue, TensorValue, Lazy)):
+    if not isinstance(value, _HELD):
         return
     if value.source is None or not is_frame_local(value.source):
         return
-    real, cls = value.real, value.python_type()
+    real = value.real
+    cls = type(real) if isinstance(value, OpaqueValue) else value.python_type()
     if real is None or real is UNBOUND or issubclass(cls, FunctionType):
         # guards refer weakly to what stands for no value, caches to functions
         return
-    if issubclass(cls, torch.Tensor):
+    if issubclass(cls, torch.Tensor) and not has_member(cls, "__del__"):
         _check_tensor(frame, real, value.source)
         return
     held = [getattr(other, "source", None) for other in (*frame.stack, *frame.variables.values())]
@@ -98,11 +102,7 @@ def check_returned(frame: Frame, result: Value) -> None:
     The frame that is compiled drops its own when it returns."""
     if len(frame.tx.frames) > 1:
         for value in frame.variables.values():
-            if (
-                isinstance(value, (ObjectValue, TensorValue, Lazy))
-                and value is not result
-                and type(value.source) is not LocalSource
-            ):
+            if isinstance(value, _HELD) and value is not result and type(value.source) is not LocalSource:
                 check_dropped(frame, value)
 
 

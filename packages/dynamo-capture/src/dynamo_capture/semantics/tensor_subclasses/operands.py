@@ -33,6 +33,9 @@ _NAME = "__torch_function__"
 _ABSENT: Any = object()
 _TAKEN_AS_THEY_ARE = (int, float, complex, str, tuple, list)
 """Classes whose instances torch takes where it wants such a number, text or sequence, before it asks them."""
+_ASKED_NOTHING = frozenset(
+    (int, float, bool, complex, str, type(None), slice, torch.dtype, torch.device, torch.Size, dict)
+)
 _FUNCTIONS = (types.FunctionType, classmethod, staticmethod)
 _FUNCTIONS_IN_C = (types.BuiltinFunctionType, types.MethodDescriptorType, types.ClassMethodDescriptorType)
 
@@ -47,8 +50,7 @@ def overriding(tx: Context, values: list[Value]) -> list[type]:
             if takes_over and not _is_read_from_class(cls):
                 raise _asks_program()
         else:
-            takes_over = is_heap_type(cls) or issubclass(cls, type)
-            takes_over = takes_over and _takes_over(tx, value, cls)
+            takes_over = cls not in _ASKED_NOTHING and _takes_over(tx, value, cls)
         if takes_over:
             add_classes(found, [cls])
     return found
@@ -56,6 +58,8 @@ def overriding(tx: Context, values: list[Value]) -> list[type]:
 
 def _takes_over(tx: Context, value: Value, cls: type) -> bool:
     """Whether torch finds ``__torch_function__`` in an operand that is no tensor."""
+    if not (is_heap_type(cls) or issubclass(cls, type)):
+        return False
     if isinstance(value, Const):
         if runs_program_when_missing(cls) or has_member(cls, _NAME):  # a class, of its metaclass
             raise _asks_program()

@@ -61,7 +61,8 @@ def redefines(kind: type) -> bool:
 
 def check_reads(tx: Context, cls: type) -> None:
     """A graph break for tensors of a class that watches each read of an attribute, or says itself what class they
-    have: torch reads many, in C and in Python, whatever is done with them."""
+    have: torch reads many, in C and in Python, whatever is done with them. Or of one with a finalizer, which also runs
+    for results of operations that nothing uses."""
     in_class = tx.attributes.in_class
     if isinstance(in_class(cls, "__getattribute__"), types.FunctionType):
         raise GraphBreak(
@@ -71,6 +72,8 @@ def check_reads(tx: Context, cls: type) -> None:
         raise GraphBreak(
             DESCRIPTOR, f"a tensor of the class {cls.__qualname__} says itself what class it has"
         )
+    if in_class(cls, "__del__") is not fx_guards.ABSENT:
+        raise GraphBreak(DESCRIPTOR, f"a tensor of the class {cls.__qualname__} has a finalizer")
 
 
 def attribute(tx: Context, owner: TensorValue, name: str) -> Value:
