@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import fx_guards
 from dynamo_capture.semantics.attributes.instances import InstanceAttributes
 from dynamo_capture.semantics.attributes.lookup import Missing
@@ -16,11 +18,12 @@ class ModuleAttributes(InstanceAttributes):
 
     def of_module(self, module: ObjectValue, name: str) -> Value | None:
         """``nn.Module.__getattr__``: parameters, buffers, sub-modules."""
+        own: Any = None if module.real is None else fx_guards.instance_dict(module.real)
         for kind in MODULE_DICTS:
-            if self._lacks(module, kind, name):
+            if self._lacks(module, own, kind, name):
                 continue
             try:
-                members = self._member_table(module, kind)
+                members = self._member_table(module, own, kind)
             except Missing:
                 continue
             if isinstance(members, DictValue):
@@ -31,15 +34,14 @@ class ModuleAttributes(InstanceAttributes):
                     return found
         space = module.space
         if module.real is not None and space is not None:
-            real = fx_guards.instance_dict(module.real)
-            if name not in real:  # else the program has deleted it
+            if name not in own:  # else the program has deleted it
                 self._tx.guards.absent(space, name)
             for kind in MODULE_DICTS:
                 if kind in module.attrs:  # the program has made the table
                     continue
-                if kind not in real:  # ``__init__`` has not run
+                if kind not in own:  # ``__init__`` has not run
                     self._tx.guards.absent(space, kind)
-                elif name not in (real[kind] or ()):
+                elif name not in (own[kind] or ()):
                     self._tx.guards.absent(ItemSource(space, kind), name)
         return None
 
@@ -49,19 +51,19 @@ class ModuleAttributes(InstanceAttributes):
             module.tables = {}
         module.tables[name] = table
 
-    def _lacks(self, module: ObjectValue, kind: str, name: str) -> bool:
+    def _lacks(self, module: ObjectValue, own: Any, kind: str, name: str) -> bool:
         """Whether an untouched table of an existing module has no such member; a name is in one table at most."""
         if module.real is None or kind in module.attrs or "__dict__" in module.attrs:
             return False
-        real = fx_guards.instance_dict(module.real).get(kind)
+        real = own.get(kind)
         table = self._tx.wrapping.value_of(real)
         if isinstance(table, DictValue) and table.is_changed:
             return False
         return isinstance(real, dict) and name not in real
 
-    def _member_table(self, module: ObjectValue, kind: str) -> Value:
+    def _member_table(self, module: ObjectValue, own: Any, kind: str) -> Value:
         """One of a module's tables; that an existing module's are plain dicts goes without saying."""
-        real = fx_guards.instance_dict(module.real).get(kind) if module.real is not None else None
+        real = None if own is None else own.get(kind)
         space = module.space
         if type(real) is not dict or space is None or kind in module.attrs or kind in module.reads:
             return self.plain_lookup(module, kind, False)
