@@ -33,6 +33,8 @@ RUNS: tuple[tuple[str, int, str], ...] = (
     ("second_backwards", 300, "aot_eager"),
     ("second_backwards", 10, "inductor"),
     ("documented", 8, "eager"),
+    ("equal_modules", 60, "eager"),
+    ("equal_modules", 20, "aot_eager"),
     ("own_code", 80, "eager"),
     ("interrupts", 30, "eager"),
     ("training", 40, "eager"),

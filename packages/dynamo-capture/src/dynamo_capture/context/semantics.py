@@ -96,6 +96,9 @@ class Calls(Protocol[V]):
     asked: dict[FunctionType, Any]
     """Who is asked about a call of a function in Python."""
 
+    equal: Any
+    """Calls of equal modules, which are repeated."""
+
     def call_folded(self, function: Any, args: list[V], kwargs: dict[str, V]) -> V:
         """A pure function that is run for real on known arguments."""
 
@@ -166,6 +169,12 @@ class Operators(Protocol[V]):
 
 class Tensors(Protocol[V]):
     """Operations on tensors."""
+
+    journal: Any
+    """What notes operations, while a call is recorded."""
+
+    inputs: list[Any]
+    """The tensors that the trace was given."""
 
     disabled: Any
     """Which classes' ``__torch_function__`` the program has switched off."""

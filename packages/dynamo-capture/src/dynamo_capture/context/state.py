@@ -32,6 +32,12 @@ class Namespace(Protocol[V]):
 class Wrapping(Protocol[V]):
     """Existing objects as values, one value for each object."""
 
+    by_identity: dict[int, tuple[Any, V]]
+    """The objects that were read, by their ids."""
+
+    constants: list[Any]
+    """Those that are guarded when they are used."""
+
     without_cache: dict[Any, V]
     """What functions with a cache gave that were traced into, by their arguments."""
 
@@ -132,6 +138,9 @@ class Effects(Protocol[V]):
     @property
     def log(self) -> dict[Any, tuple[Any, ...]]:
         """What is to be replayed, in order."""
+
+    def changed(self) -> list[V]:
+        """The existing objects that were changed."""
 
     def mutates(self, value: Any) -> None:
         """A container's content changes; what the trace itself made needs no replay."""

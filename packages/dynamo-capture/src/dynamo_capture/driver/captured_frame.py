@@ -113,6 +113,7 @@ def _translated(
             raise GraphBreak(NOT_RESUMABLE, "where __torch_function__ is disabled")
         if tx.levels:
             check_graph(tx)
+        tx.calls.equal.check_changes()
     assembly = Assembly(tx, frame, prepared.body, tx.entry, left)
     backend = BackendCall(session, tx, view, report)
     if done is not None:

@@ -37,7 +37,8 @@ class KnownFunctions:
     ``loops_of_data``: in each round Python is given numbers of tensors; ``one_by_one``: lines with iterators that data
     end, of which no more may be taken than needed; ``not_taken_back``: lines with branches on data that write to
     existing tensors, which are not to be done in any case; ``without_levels`` enter levels of dual
-    tensors themselves, and ``without_caches`` make caches."""
+    tensors themselves, ``without_caches`` make caches, and ``without_replay``
+    have each call of equal modules traced."""
 
     traced: dict[int, CodeType] = field(default_factory=dict)
     calling: dict[int, CodeType] = field(default_factory=dict)
@@ -48,6 +49,7 @@ class KnownFunctions:
     not_taken_back: set[UserLocation | None] = field(default_factory=set)
     without_levels: dict[int, CodeType] = field(default_factory=dict)
     without_caches: dict[int, CodeType] = field(default_factory=dict)
+    without_replay: dict[int, CodeType] = field(default_factory=dict)
 
     def is_small(self, code: CodeType) -> bool:
         """Whether this is surely no large part of a program."""
@@ -83,3 +85,4 @@ class KnownFunctions:
         self.not_taken_back.clear()
         self.without_levels.clear()
         self.without_caches.clear()
+        self.without_replay.clear()

@@ -239,6 +239,10 @@ class SourcedConst(Const):
         """Whether nothing depends on the value so far."""
         return self._guard is not None
 
+    def rely(self) -> None:
+        """The trace depends on the value, and has a guard for that."""
+        self._guard = None
+
     @property
     def is_handed_on(self) -> bool:
         """Whether the object itself is read again where it goes: its value does not count, or the program can tell it

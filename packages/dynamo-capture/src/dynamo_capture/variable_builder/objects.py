@@ -96,7 +96,7 @@ class Wrapping:
     def __init__(self, tx: Context) -> None:
         self._tx = tx
         self.by_identity: dict[int, tuple[Any, Value]] = {}
-        self._constants: list[SourcedConst] = []
+        self.constants: list[SourcedConst] = []
         self._calls: dict[CallSource, Value] = {}
         self.without_cache: dict[Any, Value] = {}
 
@@ -155,12 +155,12 @@ class Wrapping:
 
     def unread(self, value: SourcedConst) -> SourcedConst:
         """Note a constant that is guarded when it is used."""
-        self._constants.append(value)
+        self.constants.append(value)
         return value
 
     def guard_presence(self) -> None:
         """What was reached and only passed on may change, but it must be there: Python would raise where it is not."""
-        for value in self._constants:
+        for value in self.constants:
             source = value.source
             if not value.is_unread or source is None or isinstance(source, LocalSource):
                 continue

@@ -14,6 +14,7 @@ from dynamo_capture.foundation.known_objects import is_known
 from dynamo_capture.semantics.calls import catalogue, known_calls, known_methods, object_calls  # noqa: F401
 from dynamo_capture.semantics.calls.builtins.methods import call_builtin_method
 from dynamo_capture.semantics.calls.builtins.slots import call_slot
+from dynamo_capture.semantics.calls.equal_modules.calls import EqualCalls
 from dynamo_capture.semantics.calls.library.kept_containers import containers_in, leads_to
 from dynamo_capture.semantics.calls.substituted import call_substitute
 from dynamo_capture.semantics.given_warnings import unwarned
@@ -42,6 +43,7 @@ class Calls:
     def __init__(self, tx: Context) -> None:
         self._tx = tx
         self.asked: dict[types.FunctionType, Any] = {}
+        self.equal = EqualCalls(tx)
         self.call_known = partial(known_calls.call_known, tx)
         self.call_method_of_known = partial(known_methods.call_method_of_known, tx)
         self.item_of_known = partial(known_methods.item_of_known, tx)

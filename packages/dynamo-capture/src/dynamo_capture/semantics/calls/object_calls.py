@@ -52,7 +52,11 @@ def call_object(tx: Context, owner: ObjectValue, args: list[Value], kwargs: dict
             note_module_call(tx)
         lazy_modules.initialize(tx, owner, args, kwargs, was_looked_at)
     if call is _MODULE_CALL and owner.real is not None and has_no_hooks(tx, owner):
-        return owner.get_attr(tx, "forward").call(tx, args, kwargs)
+        plain = functools.partial(_forward, tx, owner, args, kwargs)
+        if owner.real._modules:
+            called: Value = tx.calls.equal.call(owner, args, kwargs, plain)
+            return called
+        return plain()
     if isinstance(call, types.FunctionType):
         return tx.inliner.call_function(Const(call), [owner, *args], kwargs)
     if hasattr(call, "__get__") and not isinstance(call, METHOD_KINDS):
@@ -67,6 +71,10 @@ def call_object(tx: Context, owner: ObjectValue, args: list[Value], kwargs: dict
     if not callable(call):
         return tx.known(call).call(tx, args, kwargs)
     raise owner.unsupported("calling")
+
+
+def _forward(tx: Context, owner: ObjectValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return owner.get_attr(tx, "forward").call(tx, args, kwargs)
 
 
 def partial_of(tx: Context, owner: ObjectValue) -> PartialValue:

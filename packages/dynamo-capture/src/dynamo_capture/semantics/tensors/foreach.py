@@ -23,6 +23,11 @@ _BESIDE_TENSORS = frozenset({"add", "mul", "div", "copy"})
 _BY_FUNCTION = {"norm": torch.linalg.vector_norm}
 
 
+def rewritten(tx: Context, call: Any) -> Value | None:
+    """``torch._foreach_add(xs, ys)``."""
+    return taken_apart(tx, call.name, call.args, call.kwargs) if call.name.startswith(PREFIX) else None
+
+
 def taken_apart(tx: Context, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
     """The results of the single operations; None if the call may stay as it is, or there is no single operation."""
     args, kwargs = _with_numbers(tx, name, args, kwargs)

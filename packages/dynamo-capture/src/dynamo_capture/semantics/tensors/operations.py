@@ -87,13 +87,6 @@ class Operation:
         return self.target if isinstance(self.target, str) else getattr(self.target, "__name__", "")
 
 
-def _one_by_one(tx: Context, call: Operation) -> Value | None:
-    """``torch._foreach_add(xs, ys)``."""
-    if not call.name.startswith(foreach.PREFIX):
-        return None
-    return foreach.taken_apart(tx, call.name, call.args, call.kwargs)
-
-
 def _of_marked(tx: Context, call: Operation) -> None:
     """``torch.view_as_real(x.conj())``."""
     marks.check_unmarked(call.name, call.args)
@@ -125,7 +118,7 @@ def _of_sizes(tx: Context, call: Operation) -> Value | None:
     return None
 
 
-_REWRITES = (_of_marked, _one_by_one, late_parts.rewritten, _of_numbers, _of_floats, _of_sizes)
+_REWRITES = (_of_marked, foreach.rewritten, late_parts.rewritten, _of_numbers, _of_floats, _of_sizes)
 """What puts an operation in terms of others, or its arguments in other terms, or leaves it to Python."""
 
 
@@ -145,6 +138,7 @@ class Operations(Outcomes):
         """Copies of what data choose, which may be read only."""
         self.replaced: dict[int, Replaced] = {}  # the tensors whose data the program has set, by id
         self.leaves: list[tuple[str, Callable[[], torch.Tensor]]] = []  # made before the graph, in variables
+        self.journal: Any = None  # what notes operations, while a call is recorded
         self.emptied = False  # whether the program has emptied the storage of an existing tensor
 
     def call_function(
@@ -237,8 +231,12 @@ class Operations(Outcomes):
     ) -> Value:
         """One operation: what the first of the ``interceptors`` that takes it makes of it."""
         call = Operation(op, target, function, args, kwargs)
+        begun = None if self.journal is None else self.journal.begins(call)
         answer = first_answer(self.interceptors, self._tx, call)
-        return self.plain(call) if answer is None else answer
+        made = self.plain(call) if answer is None else answer
+        if begun is not None:
+            self.journal.ends(begun, made)
+        return made
 
     def plain(self, call: Operation) -> Value:
         """An operation that torch's own kernels carry out."""
