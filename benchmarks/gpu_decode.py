@@ -23,8 +23,10 @@ LENGTH = 256
 
 
 def compiled(system: str, model: Any) -> Any:
-    """The model under a system, with the mode that stands behind its name."""
+    """The model under a system, with the mode, or the activation budget, that stands behind its name."""
     name, _, mode = system.partition(" ")
+    if mode.startswith("budget "):
+        return _compile(name, model, options={"activation_budget": float(mode.removeprefix("budget "))})
     return _compile(name, model) if not mode else _compile(name, model, mode=mode)
 
 

@@ -1,7 +1,8 @@
 """``python -m benchmarks.gpu_steps``: steps of models of usual size on a GPU, in one process eager, stock and fxstack.
 
 Of each system the median time of a step, between events on the stream and in turns, the time that the GPU spends in
-kernels and their number. Compare times within a row only: what the host does depends on the machine.
+kernels and their number, and the peak of memory above what is held between steps. Compare times within a row only:
+what the host does depends on the machine.
 ``--channels-last`` converts model and images as a user would. Several processes can share the work: with ``--lock``
 they compile at the same time and measure one after the other, when none of them compiles any more.
 """
@@ -26,7 +27,7 @@ from benchmarks.models import loss_of
 
 Step = Callable[[], Any]
 SYSTEMS = ("eager", "stock", "fxstack")
-MODES = ("stock reduce-overhead", "fxstack reduce-overhead")
+MODES = ("stock reduce-overhead", "fxstack reduce-overhead", "fxstack budget 1")
 
 
 def make_step(
@@ -74,6 +75,17 @@ def kernel_times(step: Step, steps: int = 3) -> dict[str, tuple[float, float]]:
             count, time = found.get(event.name, (0.0, 0.0))
             found[event.name] = count + 1 / steps, time + event.device_time / steps / 1e3
     return found
+
+
+def peak_memory(step: Step) -> float:
+    """MB that torch's allocator gives out at most during a step, above what is held between two of them."""
+    step()
+    torch.cuda.synchronize()
+    torch.cuda.reset_peak_memory_stats()
+    before = torch.cuda.memory_allocated()
+    step()
+    torch.cuda.synchronize()
+    return (torch.cuda.max_memory_allocated() - before) / 1e6
 
 
 def first_calls(runs: dict[str, Step]) -> dict[str, float]:
@@ -147,15 +159,18 @@ def main() -> None:
             phases = {phase: steps_of(name, phase, options) for phase in options.phases}
         with holding(options.lock, fcntl.LOCK_EX):
             steps = {phase: medians(runs, options.rounds) for phase, (runs, _) in phases.items()}
+            peaks = {
+                phase: {f"{system} peak MB": round(peak_memory(run), 1) for system, run in runs.items()}
+                for phase, (runs, _) in phases.items()
+            }
             kernels = {  # a profiler makes launches slower, also once it has ended
                 phase: {system: kernel_times(run) for system, run in runs.items()}
                 for phase, (runs, _) in phases.items()
             }
         for phase, (_, first) in phases.items():
             line: dict[str, Any] = {"model": name, "phase": phase, "card": torch.cuda.get_device_name()}
-            line |= {f"{system} first s": round(seconds, 2) for system, seconds in first.items()} | steps[
-                phase
-            ]
+            line |= {f"{system} first s": round(seconds, 2) for system, seconds in first.items()}
+            line |= steps[phase] | peaks[phase]
             for system, times in kernels[phase].items():
                 line[f"{system} kernels ms"] = round(sum(time for _, time in times.values()), 3)
                 line[f"{system} launches"] = round(sum(count for count, _ in times.values()))
