@@ -134,3 +134,15 @@ def test_rows_where_operands_disagree(image: bool) -> None:
     assert strides(graph, inner, graph.call(p.sum, inner, [len(sizes) - 1])) == (
         (72, 24, 1, 4) if image else (24, 6, 1)
     )
+
+
+def test_what_follows_lies_as_its_operands_were_arranged() -> None:
+    graph = ExampleGraph()
+    turned = graph.input(torch.randn(2, 6, 4).transpose(1, 2))
+    rows = graph.input(torch.randn(2, 4, 6), "r")
+    added = graph.call(p.add, turned, rows)
+    narrow = graph.call(p.convert_dtype, added, torch.bfloat16)  # torch lays both as the first operand
+    results = graph.call(p.sum, narrow, [2]), graph.call(p.neg, narrow)
+    assert spec_of_node(narrow).strides == (24, 1, 4)
+    assert strides(graph, added, *results) == (24, 6, 1)
+    assert strides(graph, narrow, *results) == (24, 6, 1)

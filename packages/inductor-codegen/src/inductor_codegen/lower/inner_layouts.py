@@ -31,7 +31,7 @@ def arrange_inner_values(lowered: Lowered, env: ShapeEnv) -> None:
         if value.number in seen or not isinstance(value.formula, Pointwise) or value.formula.op == "clone":
             continue
         operands = operands_of(value.formula)
-        if turned.isdisjoint(operand.source for operand in operands):
+        if turned.isdisjoint((value.number, *(operand.source for operand in operands))):
             continue
         strides = _common_strides(lowered, operands, value, env)
         if strides is not None:
