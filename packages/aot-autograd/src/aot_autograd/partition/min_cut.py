@@ -102,6 +102,8 @@ class Cut:
                 # several results at once, of which only each can be kept; or what a checkpoint forbids to keep
                 network.add_edge(behind, before)
             if self.is_free(value) or value.number in may_repeat:
+                if work := self.work(value):
+                    network.add_edge(before, "forward", capacity=work * count * count * 2)
                 for operand in value.operands:
                     if not operand.is_input:
                         network.add_edge(before, 2 * operand.number + 1)
@@ -122,6 +124,10 @@ class Cut:
         """What a cut costs that keeps the value."""
         return self.bytes(value)
 
+    def work(self, value: Value) -> int:
+        """What a cut costs that computes the value again, in the unit of ``price``."""
+        return 0
+
     def total(self, kept: Sequence[Value]) -> int:
         """The bytes of kept values."""
         return sum(self.bytes(value) for value in kept)
@@ -134,18 +140,19 @@ class Cut:
     def cost(self, value: Value) -> int:
         """About how many steps computing a value takes."""
         name = value.op._opname if isinstance(value.op, OpOverload) else ""
-        work = 4 * self._elements(value.spec)
+        work = 4 * self.elements(value.spec)
         if name in _PRODUCTS:
-            sizes = [self._elements(operand.spec) for operand in value.operands]
+            sizes = [self.elements(operand.spec) for operand in value.operands]
             return work * (max(sizes, default=1) if len(sizes) < 2 else min(sizes[-2:]))
-        return work + sum(self._elements(operand.spec) for operand in value.operands)
+        return work + sum(self.elements(operand.spec) for operand in value.operands)
 
     def _size(self, spec: Any) -> int:
-        return self._elements(spec) * spec.dtype.itemsize if isinstance(spec, TensorSpec) else 0
+        return self.elements(spec) * spec.dtype.itemsize if isinstance(spec, TensorSpec) else 0
 
-    def _elements(self, spec: Any) -> int:
+    def elements(self, spec: Any) -> int:
+        """The elements of a tensor, or of several."""
         if isinstance(spec, (tuple, list)):
-            return sum(self._elements(part) for part in spec)
+            return sum(self.elements(part) for part in spec)
         if not isinstance(spec, TensorSpec):
             return 0
         try:

@@ -32,6 +32,7 @@ from inductor_codegen.lower.chosen_layouts import AS_SPECS_SAY, Layouts
 from inductor_codegen.lower.devices import Twins
 from inductor_codegen.lower.images.channels_last import channels_last
 from inductor_codegen.lower.inner_layouts import arrange_inner_values
+from inductor_codegen.lower.parts_in_place import part_by_part, place_parts
 from inductor_codegen.lower.products import FACTORS, PaddedProducts, PaddedResult
 from inductor_codegen.lower.short_reductions import written_out
 from inductor_codegen.lower.storage import Values, operand_of, seen_through
@@ -58,6 +59,7 @@ def lower(graph_module: GraphModule, layouts: Layouts = AS_SPECS_SAY) -> tuple[L
     lowering = Lowering(env, layouts)
     lowering.run(graph_module)
     lowered = lowering.close()
+    place_parts(lowered, env)
     arrange_inner_values(lowered, env)
     return lowered, env
 
@@ -187,6 +189,7 @@ class Lowering(Values):
                 return joined
         formula = formulas.formula_of(prim, spec, args, kwargs)
         formula = written_out(formula, node.name, spec, self, where)
+        formula = part_by_part(formula, node.name, spec, self, where)
         return operand_of(self.add_value(node.name, self._laid_out(spec, node), formula, where))
 
     def _laid_out(self, spec: TensorSpec, node: Node, position: int = 0) -> TensorSpec:

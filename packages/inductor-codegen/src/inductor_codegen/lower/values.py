@@ -202,7 +202,8 @@ class Lowered:
 
     ``passing`` names the inputs that the caller may leave to the graph: what a forward kept for its backward.
     ``mutated`` maps the position of an output that is an input's new content to that input. ``numbers`` maps the names
-    of floats to the inputs on the CPU that hold them when the graph is called.
+    of floats to the inputs on the CPU that hold them when the graph is called. ``within`` maps a value that is computed
+    in another's memory to that one and to the place of its first element there.
     """
 
     inputs: list[ProgramInput] = field(default_factory=list)
@@ -212,6 +213,7 @@ class Lowered:
     outputs: list[LoweredOutput] = field(default_factory=list)
     mutated: dict[int, Buffer] = field(default_factory=dict)
     numbers: dict[str, str] = field(default_factory=dict)
+    within: dict[int, tuple[int, IntLike]] = field(default_factory=dict)
 
 
 def operands_of(formula: Formula) -> tuple[Operand, ...]:

@@ -12,7 +12,7 @@ from fx_interface.dialects import prims as p
 from inductor_codegen.ir.program import CallExtern, Program, RunKernel
 from inductor_codegen.pipeline import plan
 from inductor_codegen.schedule.fusion.neighbours import MOST_BUFFERS
-from inductor_codegen.testing import ExampleGraph, Stepper
+from inductor_codegen.testing import ExampleGraph, GpuGraph, Stepper, on_device
 
 aten = torch.ops.aten
 
@@ -21,7 +21,8 @@ def check(graph: ExampleGraph, *outputs: Any) -> Program:
     """The program, after its kernels gave what the graph gives."""
     module = graph.build(*outputs)
     program = plan(module)
-    for got, want in zip(Stepper(program)(*graph.examples), module(*graph.examples), strict=True):
+    run = Stepper(on_device(program, torch.device("cpu")))
+    for got, want in zip(run(*graph.examples), module(*graph.examples), strict=True):
         torch.testing.assert_close(got, want)
     return program
 
@@ -94,3 +95,32 @@ def test_few_streams_of_memory() -> None:
     program = check(graph, *results)
     assert 1 < len(program.kernels) < len(results)
     assert max(len(kernel.buffers) for kernel in program.kernels) <= MOST_BUFFERS
+
+
+def order(program: Program) -> list[type]:
+    return [type(step) for step in program.steps if isinstance(step, RunKernel | CallExtern)]
+
+
+def test_a_gpu_computes_before_a_call_what_reads_the_same() -> None:
+    """Both gradients of a gated activation, whichever product comes first."""
+    graph = GpuGraph()
+    grad, gate, up, w = (matrix(graph, 30, 30) for _ in range(4))
+    of_up = graph.call(aten.mm.default, graph.call(p.mul, grad, graph.call(p.tanh, gate)), w)
+    of_gate = graph.call(aten.mm.default, graph.call(p.mul, graph.call(p.mul, grad, up), gate), w)
+    assert order(check(graph, of_up, of_gate)) == [RunKernel, CallExtern, CallExtern]
+
+
+def test_a_gpu_waits_for_the_call_that_is_needed() -> None:
+    graph = GpuGraph()
+    x = matrix(graph, 30, 30)
+    product = graph.call(aten.mm.default, graph.call(p.exp, x), x)
+    assert order(check(graph, graph.call(p.mul, product, x))) == [RunKernel, CallExtern, RunKernel]
+
+
+def test_a_gpu_goes_along_what_it_stores() -> None:
+    graph = GpuGraph()
+    x, turned = matrix(graph, 64, 64), matrix(graph, 64, 64)
+    across = graph.call(p.permute, graph.call(p.exp, turned), [1, 0])
+    one = graph.call(aten.mm.default, graph.call(p.mul, x, 2.0), x)
+    other = graph.call(aten.mm.default, graph.call(p.mul, across, x), x)
+    check(graph, one, other, graph.call(p.clone, across))

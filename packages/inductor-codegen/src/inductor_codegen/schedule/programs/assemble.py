@@ -60,6 +60,8 @@ class _Assembler:
         self.steps: list[Step] = []
         self.views: dict[tuple[int, Layout], str] = {}
         self.aliases: dict[str, set[str]] = {}
+        self.begun: set[str] = set()
+        """Values that have memory since a part of them has."""
         self.taken = {value.name for value in lowered.values}
 
     def run(self) -> Program:
@@ -95,7 +97,7 @@ class _Assembler:
     def _launch(self, group: Group) -> None:
         stored = [self.lowered.values[number] for number in sorted(group.stored)]
         for value in stored:
-            self.steps.append(Allocate(_buffer(value), Storage.SCRATCH))
+            self._allocate(value)
         if all(_is_empty(value) for value in stored):
             return
         launch = self._build(group)
@@ -103,6 +105,18 @@ class _Assembler:
         self.steps.append(
             RunKernel(launch.kernel.name, launch.buffers, launch.sizes, launch.floats, launch.where)
         )
+
+    def _allocate(self, value: Value) -> None:
+        """Memory for what a kernel stores: its own, or a place in another value's."""
+        within = self.lowered.within.get(value.number)
+        if within is None:
+            self.steps.append(Allocate(_buffer(value), Storage.SCRATCH))
+            return
+        whole, offset = self.lowered.values[within[0]], within[1]
+        if whole.name not in self.begun:
+            self.begun.add(whole.name)
+            self.steps.append(Allocate(_buffer(whole), Storage.SCRATCH))
+        self.steps.append(View(_buffer(value), whole.name, offset))
 
     def _build(self, group: Group) -> Launch:
         """The kernel of a group and its arguments; built once for all groups that compute the same."""
@@ -121,6 +135,8 @@ class _Assembler:
         return Launch(launch.kernel, names, launch.sizes, given, where)
 
     def _call(self, call: ExternalCall) -> None:
+        if any(n is not None and self.lowered.values[n].name in self.begun for n in call.results):
+            return  # its parts are there
         if call.op.namespace == "fx_interface" and self._attention(call):
             return
         if call.op.namespace == "aten" and self._kernels(call, scatter_kernels(call, self.lowered, self.env)):
