@@ -1,4 +1,5 @@
-"""What training keeps of a logarithm of a softmax: its argument and two numbers of a row, not the result."""
+"""Operators that are traced as several: what training keeps of a logarithm of a softmax (its argument and two numbers
+of a row, not the result), and convolutions with their biases apart."""
 
 from __future__ import annotations
 
@@ -10,6 +11,8 @@ from torch import Tensor, nn
 
 import fxstack
 from aot_autograd.partition.least_traffic import least_traffic
+from fx_interface.events import Event, listening
+from fxstack import kept_in_parts
 from fxstack.kept_in_parts import KEPT_IN_PARTS
 from fxstack.options import Options
 from fxstack.pipeline import _decompositions, _partitioner
@@ -85,3 +88,54 @@ def test_where_it_is_done() -> None:
     ):
         assert (log_softmax in _decompositions(options, _partitioner(options, on_cpu))) is done
     assert log_softmax in _decompositions(Options(), least_traffic)
+
+
+CONVOLUTIONS = [
+    (nn.Conv2d(3, 4, 3, padding=1), (2, 3, 6, 5)),
+    (nn.Conv1d(3, 4, 3, stride=2), (2, 3, 9)),
+    (nn.ConvTranspose2d(3, 4, 3, stride=2, output_padding=1), (2, 3, 4, 5)),
+    (nn.Conv3d(3, 4, 2, dilation=2), (1, 3, 4, 4, 5)),
+    (nn.Conv2d(3, 4, 1), (3, 6, 5)),
+    (nn.Conv2d(4, 4, 3, groups=4), (2, 4, 6, 5)),
+    (nn.Conv2d(3, 4, 3, bias=False), (2, 3, 6, 5)),
+]
+
+
+@pytest.mark.parametrize(("layer", "sizes"), CONVOLUTIONS)
+@pytest.mark.parametrize("frozen", [(), ("weight", "x"), ("bias",), ("weight",)])
+def test_biases_of_convolutions(
+    layer: nn.Module, sizes: tuple[int, ...], frozen: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Computed as on a GPU, with gradients of all or of some."""
+    monkeypatch.setattr(kept_in_parts, "_GPU", "cpu")
+    for name, parameter in layer.named_parameters():
+        parameter.requires_grad_(name not in frozen)
+    compiled = fxstack.compile(layer, fullgraph=True, options={"activation_budget": 1.0, "cache": False})
+    found = []
+    for run in (layer, compiled):
+        layer.zero_grad()
+        x = torch.randn(sizes, generator=torch.Generator().manual_seed(1)).requires_grad_("x" not in frozen)
+        result = run(x)
+        if result.requires_grad:
+            result.sin().sum().backward()
+        found.append([result, x.grad, *(parameter.grad for parameter in layer.parameters())])
+    for eager, made in zip(*found, strict=True):
+        assert (eager is None) == (made is None)
+        if eager is not None:
+            torch.testing.assert_close(made, eager)
+            assert made.stride() == eager.stride()
+
+
+def test_a_bias_is_fused_with_what_follows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kept_in_parts, "_GPU", "cpu")
+    layer = nn.Conv2d(3, 4, 3)
+    compiled = fxstack.compile(
+        lambda x: layer(x).sin(), fullgraph=True, options={"activation_budget": 1.0, "cache": False}
+    )
+    heard: list[Event] = []
+    with listening(heard.append), torch.no_grad():
+        compiled(torch.randn(2, 3, 6, 5))
+    (program,) = [event.facts["program"] for event in heard if event.kind == "schedule"]
+    assert len(program.kernels) == 1
+    (call,) = [step for step in program.steps if type(step).__name__ == "CallExtern"]
+    assert call.args[2] is None

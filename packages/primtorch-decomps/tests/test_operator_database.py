@@ -27,6 +27,7 @@ PARTIAL = {
     torch.ops.aten.addr.default,
     torch.ops.aten.linspace.default,
     torch.ops.aten.max_pool2d_with_indices.default,  # where the places are not read
+    torch.ops.aten.max_pool2d_with_indices_backward.default,  # on a GPU
     torch.ops.aten.logspace.default,
     torch.ops.aten.multi_margin_loss.default,
     torch.ops.aten.take.default,

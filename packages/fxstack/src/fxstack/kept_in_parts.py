@@ -1,12 +1,14 @@
-"""Operators that are traced as several, so that their results need not be kept for the backward.
+"""Operators that are traced as several on a GPU, for kernels that are fused with a part of them.
 
 The gradient of a logarithm of a softmax is computed from its result, which has as many elements as its argument, often
 of twice the bytes. Of the largest element and the sum of a row, and the argument, a fused kernel computes it again.
+torch adds the bias of a convolution by a kernel of its own, and sums up its gradient by another: as an addition both
+are fused with what stands around them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -15,6 +17,7 @@ from torch import Tensor
 from torch._ops import OpOverload
 
 _WIDE: Final = (torch.float32, torch.float64)
+_GPU: Final = "cuda"
 
 
 def _log_softmax(x: Tensor, dim: int, half_to_float: bool) -> Any:
@@ -26,6 +29,53 @@ def _log_softmax(x: Tensor, dim: int, half_to_float: bool) -> Any:
     return shifted - shifted.exp().sum(dim, keepdim=True).log()
 
 
+def _convolution(
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    transposed: bool,
+    output_padding: Sequence[int],
+    groups: int,
+) -> Any:
+    if bias is None or x.device.type != _GPU or groups != 1:  # one of depth adds its bias before it rounds
+        return NotImplemented
+    geometry = (stride, padding, dilation, transposed, output_padding, groups)
+    convolved = torch.ops.aten.convolution.default(x, weight, None, *geometry)
+    return convolved + bias.reshape(-1, *([1] * (convolved.dim() - 2)))
+
+
+def _convolution_backward(
+    grad: Tensor,
+    x: Tensor,
+    weight: Tensor,
+    bias_sizes: Sequence[int] | None,
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    transposed: bool,
+    output_padding: Sequence[int],
+    groups: int,
+    output_mask: Sequence[bool],
+) -> Any:
+    of_x, of_weight, of_bias = output_mask
+    if not of_bias or grad.device.type != _GPU:
+        return NotImplemented
+    geometry = (stride, padding, dilation, transposed, output_padding, groups)
+    x_grad = weight_grad = None
+    if of_x or of_weight:
+        x_grad, weight_grad, _ = torch.ops.aten.convolution_backward.default(
+            grad, x, weight, None, *geometry, [of_x, of_weight, False]
+        )
+    return x_grad, weight_grad, grad.sum((0, *range(2, grad.dim())))
+
+
 KEPT_IN_PARTS: Final[Mapping[OpOverload, Callable[..., Any]]] = MappingProxyType(
-    {torch.ops.aten._log_softmax.default: _log_softmax}
+    {
+        torch.ops.aten._log_softmax.default: _log_softmax,
+        torch.ops.aten.convolution.default: _convolution,
+        torch.ops.aten.convolution_backward.default: _convolution_backward,
+    }
 )

@@ -124,6 +124,9 @@ DECOMPOSED = {
         "multi_margin_loss.default multi_margin_loss_backward.default soft_margin_loss.default "
         "soft_margin_loss_backward.default "
     ),
+    "primtorch_decomps.decomps.neural_networks.max_pooling": (
+        "max_pool2d_with_indices.default max_pool2d_with_indices_backward.default "
+    ),
     "primtorch_decomps.decomps.neural_networks.normalization": (
         "_fused_rms_norm.default _fused_rms_norm_backward.default _weight_norm_interface.default "
         "_weight_norm_interface_backward.default native_group_norm.default "
@@ -131,7 +134,7 @@ DECOMPOSED = {
     ),
     "primtorch_decomps.decomps.neural_networks.pooling": (
         "_adaptive_avg_pool2d.default _adaptive_avg_pool2d_backward.default avg_pool2d.default "
-        "avg_pool2d_backward.default max_pool2d_with_indices.default "
+        "avg_pool2d_backward.default "
     ),
     "primtorch_decomps.decomps.neural_networks.resampling": (
         "_upsample_nearest_exact1d.default _upsample_nearest_exact2d.default "

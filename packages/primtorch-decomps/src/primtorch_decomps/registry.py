@@ -26,14 +26,15 @@ class Decomposition:
 
     ``function`` is called as the operator would be, with ``PrimTensor`` for tensors, and returns one, or a tuple or
     list, or ``NotImplemented`` for arguments that it leaves to the library call. ``family`` is the declaring module.
-    Of several results ``function`` may leave some out, with None for each of ``without``: a graph that reads one of
-    those keeps the library call.
+    Of several results ``function`` may leave some out, with None for each of ``without``: for a graph that reads one of
+    those ``whole`` computes all, and without it the library call stays.
     """
 
     name: str
     function: Callable[..., Any]
     family: str
     without: tuple[int, ...] = ()
+    whole: Callable[..., Any] | None = None
 
     @property
     def where(self) -> str:
@@ -102,10 +103,13 @@ def overload(name: str) -> OpOverload | None:
 
 
 def decomposes(
-    *names: str, rule: SpecRule | None = None, without: tuple[int, ...] = ()
+    *names: str,
+    rule: SpecRule | None = None,
+    without: tuple[int, ...] = (),
+    whole: Callable[..., Any] | None = None,
 ) -> Callable[[Function], Function]:
     """Declare a function as the named operators' decomposition; ``rule`` gives the specs that it does not imply,
-    ``without`` which results it leaves out."""
+    ``without`` which results it leaves out, and ``whole`` computes all where one of these is read."""
 
     def declare(function: Function) -> Function:
         for name in names:
@@ -117,7 +121,7 @@ def decomposes(
                     action="remove one, or override the table with DECOMPOSITIONS | {...}",
                 )
             family = function.__module__.rpartition(".")[2]
-            _DECOMPOSITIONS[name] = Decomposition(name, function, family, without)
+            _DECOMPOSITIONS[name] = Decomposition(name, function, family, without, whole)
             if rule is not None:
                 _declare_rule(name, rule, function.__module__)
         return function

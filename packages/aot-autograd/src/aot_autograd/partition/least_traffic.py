@@ -63,6 +63,8 @@ _FUSED: Final = frozenset(
         "nll_loss_backward",
         "mse_loss",
         "mse_loss_backward",
+        "max_pool2d_with_indices",
+        "max_pool2d_with_indices_backward",
         "embedding",
         "index",
         "gather",

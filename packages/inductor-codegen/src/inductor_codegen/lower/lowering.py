@@ -32,9 +32,9 @@ from inductor_codegen.lower.chosen_layouts import AS_SPECS_SAY, Layouts
 from inductor_codegen.lower.devices import Twins
 from inductor_codegen.lower.images.channels_last import channels_last
 from inductor_codegen.lower.inner_layouts import arrange_inner_values
-from inductor_codegen.lower.parts_in_place import part_by_part, place_parts
 from inductor_codegen.lower.products import FACTORS, PaddedProducts, PaddedResult
-from inductor_codegen.lower.short_reductions import written_out
+from inductor_codegen.lower.rewrites.parts_in_place import part_by_part, place_parts
+from inductor_codegen.lower.rewrites.short_reductions import written_out
 from inductor_codegen.lower.storage import Values, operand_of, seen_through
 from inductor_codegen.lower.values import (
     STRIDED_DTYPES,

@@ -157,11 +157,12 @@ class _Interpreter:
     ) -> Any:
         """The operator's results by decomposition, or by a library call where there is none."""
         decomposition = self.table.get(op)
+        formula: Any = getattr(decomposition, "function", decomposition)
         if _reads(node, getattr(decomposition, "without", ())):
-            decomposition = None
-        if decomposition is not None and not is_without_formulas((*args, *_flat(spec))):
+            formula = getattr(decomposition, "whole", None)
+        if formula is not None and not is_without_formulas((*args, *_flat(spec))):
             try:
-                result = getattr(decomposition, "function", decomposition)(*args, **kwargs)
+                result = formula(*args, **kwargs)
             except RuleMismatchError as mismatch:
                 logger.debug("%s stays a library call: %s", op, mismatch)
                 result = NotImplemented

@@ -65,15 +65,19 @@ class Merger:
         self.dependencies.merge(group.unit, other.unit)
 
     def _agree(self, group: Group, other: Group) -> bool:
-        """Whether the members of ``other`` run over the points of two pointwise groups, and nothing has to be computed
-        after one of them and before the other."""
+        """Whether the members of ``other`` run over the points of two pointwise groups, or are computed where they are
+        read, and nothing has to be computed after one of them and before the other."""
         return (
             group is not other
             and not (group.reductions or other.reductions)
             and group.domain.outer is other.domain.outer is None
             and len({*group.members, *other.members}) < MAX_MEMBERS
-            and {Position.FULL} == set().union(*group.members.values(), *other.members.values())
-            and all(group.domain.align(self.lowered.values[n].domain) is not None for n in other.members)
+            and Position.ROW not in set().union(*group.members.values(), *other.members.values())
+            and all(
+                group.domain.align(self.lowered.values[number].domain) is not None
+                for number, known in other.members.items()
+                if Position.FULL in known
+            )
             and not self.dependencies.reaches_around(group.unit, other.unit)
             and not self.dependencies.reaches_around(other.unit, group.unit)
         )

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from fx_interface.symbols import IntLike, floordiv
+from fx_interface.symbols import IntLike
 from primtorch_decomps.decomps.neural_networks.normalization import wide
 from primtorch_decomps.prims import PrimTensor, ops
 from primtorch_decomps.registry import decomposes
@@ -93,42 +93,3 @@ def adaptive_avg_pool2d_backward(grad: PrimTensor, x: PrimTensor) -> Any:
     if not one and not (_divides(x.sizes[-2], rows) and _divides(x.sizes[-1], columns)):
         return NotImplemented
     return _spread(grad, x)
-
-
-_LARGEST_WINDOW = 16
-"""Elements; a larger window is many loads of one loop."""
-
-
-@decomposes("aten.max_pool2d_with_indices.default", without=(1,))
-def max_pool2d(
-    x: PrimTensor,
-    kernel_size: Sequence[int],
-    stride: Sequence[int] = (),
-    padding: int | Sequence[int] = 0,
-    dilation: int | Sequence[int] = 1,
-    ceil_mode: bool = False,
-) -> Any:
-    """The larger of the elements at each place of a window, in the kernel's order: NaN stays, the first zero stays."""
-    window = pair(kernel_size)
-    steps = pair(stride, window)
-    plain = pair(padding) == (0, 0) and pair(dilation) == (1, 1) and not ceil_mode
-    apart = all(step >= size for step, size in zip(steps, window, strict=True))
-    if not (plain and apart and window[0] * window[1] <= _LARGEST_WINDOW and x.rank in (3, 4)):
-        return NotImplemented
-    *outer, height, width = x.sizes
-    sizes = (*outer, _windows(height, window[0], steps[0]), _windows(width, window[1], steps[1]))
-    ones = (1,) * len(outer)
-    found: PrimTensor | None = None
-    for row in range(window[0]):
-        for column in range(window[1]):
-            starts = (*(0,) * len(outer), row, column)
-            ends = [
-                n * step - step + 1 + at for n, step, at in zip(sizes[-2:], steps, (row, column), strict=True)
-            ]
-            part = ops.slice(x, starts, (*outer, *ends), (*ones, *steps), sizes)
-            found = part if found is None else ops.maximum(part, found)
-    return found, None
-
-
-def _windows(size: IntLike, window: int, step: int) -> IntLike:
-    return floordiv(size - window, step) + 1
