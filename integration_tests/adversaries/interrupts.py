@@ -22,12 +22,15 @@ from random import Random
 from typing import Any
 
 from driver import main, module_of
+from torch.amp import autocast_mode
 
 from dynamo_capture.hook.frame_hook import FrameCallback
 from fx_interface.backend import STACK_PACKAGES
 
 PROGRAM = "<adversary "
 """How the names of files begin that hold programs."""
+_INTERRUPTED = (PROGRAM, autocast_mode.__file__)
+"""The same of those whose instructions eager is interrupted at: autocast stays on where its beginning is."""
 _COMPILES = FrameCallback.__call__.__code__
 PREAMBLE = """
 import contextlib
@@ -173,10 +176,10 @@ class _Interrupt:
 
 
 class _Instructions(_Interrupt):
-    """A trace function that does so at an instruction of the program."""
+    """A trace function that does so at an instruction of the program, or of autocast."""
 
     def __call__(self, frame: Any, event: str, argument: Any) -> Any:
-        if not frame.f_code.co_filename.startswith(PROGRAM):
+        if not frame.f_code.co_filename.startswith(_INTERRUPTED):
             return None
         frame.f_trace_opcodes = True
         if event == "opcode":
