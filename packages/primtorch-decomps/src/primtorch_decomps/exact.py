@@ -60,6 +60,7 @@ EXACT = frozenset(
         *("isposinf.default", "isneginf.default", "amax.default", "amin.default", "max.default"),
         *("min.default", "aminmax.default", "argmax.default", "argmin.default", "max.dim", "min.dim"),
         *("any.default", "any.dim", "any.dims", "all.default", "all.dim", "all.dims"),
+        *("_is_all_true.default", "_is_any_true.default"),
     )
 )
 """Operators that choose among their operands' values, or change nothing but their sign."""

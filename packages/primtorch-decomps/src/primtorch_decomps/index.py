@@ -27,11 +27,11 @@ DECOMPOSED = {
         "std.correction std_mean.correction var.correction var_mean.correction "
     ),
     "primtorch_decomps.decomps.arithmetic.reductions": (
-        "all.default all.dim all.dims amax.default amin.default aminmax.default any.default any.dim "
-        "any.dims argmax.default argmin.default count_nonzero.default count_nonzero.dim_IntList "
-        "linalg_vector_norm.default logsumexp.default max.default max.dim mean.default mean.dim min.default "
-        "min.dim nansum.default norm.Scalar norm.ScalarOpt_dim norm.ScalarOpt_dim_dtype prod.default "
-        "prod.dim_int sum.default sum.dim_IntList "
+        "_is_all_true.default _is_any_true.default all.default all.dim all.dims amax.default amin.default "
+        "aminmax.default any.default any.dim any.dims argmax.default argmin.default count_nonzero.default "
+        "count_nonzero.dim_IntList linalg_vector_norm.default logsumexp.default max.default max.dim "
+        "mean.default mean.dim min.default min.dim nansum.default norm.Scalar norm.ScalarOpt_dim "
+        "norm.ScalarOpt_dim_dtype prod.default prod.dim_int sum.default sum.dim_IntList "
     ),
     "primtorch_decomps.decomps.arithmetic.ternary": (
         "addcdiv.default addcmul.default clamp.Tensor clamp.default clamp_max.Tensor clamp_max.default "
@@ -270,9 +270,11 @@ RULED = {
         "unique_dim_consecutive.default "
     ),
     "primtorch_decomps.rules.data_movement.drawing": (
-        "cauchy.default geometric.default log_normal.default multinomial.default normal.Tensor_Tensor "
-        "normal.Tensor_float normal.float_Tensor normal.float_float randint.default randint.generator "
-        "randint.low randint.low_generator randperm.default randperm.generator rrelu_with_noise.default "
+        "_dirichlet_grad.default _sample_dirichlet.default _standard_gamma.default "
+        "_standard_gamma_grad.default binomial.default cauchy.default geometric.default log_normal.default "
+        "multinomial.default normal.Tensor_Tensor normal.Tensor_float normal.float_Tensor "
+        "normal.float_float poisson.default randint.default randint.generator randint.low "
+        "randint.low_generator randperm.default randperm.generator rrelu_with_noise.default "
         "rrelu_with_noise_backward.default rrelu_with_noise_functional.default "
     ),
     "primtorch_decomps.rules.data_movement.order_statistics": (

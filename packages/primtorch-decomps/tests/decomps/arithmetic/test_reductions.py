@@ -85,6 +85,12 @@ def test_truth(name: str) -> None:
         check_operator(f"aten.{name}.dims", x, [0, 1])
 
 
+@pytest.mark.parametrize("name", ["any", "all"])
+def test_truth_of_truths(name: str) -> None:
+    for x in (INTEGERS > 0, INTEGERS < 1000, INTEGERS > 1000, torch.ones(0, 3).bool(), torch.tensor(True)):
+        check_operator(f"aten._is_{name}_true.default", x)
+
+
 def test_logsumexp() -> None:
     inf = float("inf")
     check_operator("aten.logsumexp.default", X * 100, [1], True)

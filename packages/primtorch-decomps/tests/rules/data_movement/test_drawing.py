@@ -73,3 +73,22 @@ def test_drawn_slopes_of_any_size() -> None:
         noise = torch.rand(x.shape).mT.contiguous().mT
         args = (torch.rand(x.shape), x, noise, 0.1, 0.3, True, False)
         check_open_spec("aten.rrelu_with_noise_backward.default", *args)
+
+
+@pytest.mark.parametrize(
+    ("name", "tensors"),
+    [("poisson", 1), ("binomial", 2), ("_standard_gamma", 1), ("_standard_gamma_grad", 2),
+     ("_sample_dirichlet", 1), ("_dirichlet_grad", 3)],
+)  # fmt: skip
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_samples_and_derivatives_of_distributions(name: str, tensors: int, dtype: torch.dtype) -> None:
+    x = torch.rand(4, 5, dtype=dtype)
+    for given in (x, x.t(), x[:, :1].expand(4, 3), x[0], x[0, 0], x[:0]):
+        check_spec(getattr(torch.ops.aten, name).default, (given,) * tensors, {})
+    check_open_spec(f"aten.{name}.default", x.t(), *(x.t(),) * (tensors - 1))
+
+
+def test_parameters_of_other_sizes_are_tried() -> None:
+    specs = [TensorSpec((3,), (1,), kind, torch.device("cpu")) for kind in (torch.float32, torch.float64)]
+    with pytest.raises(RuntimeError):
+        LIBRARY.infer(torch.ops.aten.binomial.default, tuple(specs), {}, ShapeEnv())

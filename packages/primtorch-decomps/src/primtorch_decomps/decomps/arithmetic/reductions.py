@@ -193,6 +193,23 @@ def all_dims(x: PrimTensor, dim: Dims = None, keepdim: bool = False) -> PrimTens
     return _test(ops.all, x, dim, keepdim)
 
 
+@decomposes("aten._is_all_true.default")
+def is_all_true(x: PrimTensor) -> PrimTensor:
+    _only_bool(x)
+    return all_all(x)
+
+
+@decomposes("aten._is_any_true.default")
+def is_any_true(x: PrimTensor) -> PrimTensor:
+    _only_bool(x)
+    return any_all(x)
+
+
+def _only_bool(x: PrimTensor) -> None:
+    if x.dtype is not torch.bool:
+        raise RuleMismatchError("whether numbers are true")
+
+
 @decomposes("aten.logsumexp.default")
 def logsumexp(x: PrimTensor, dim: Dims, keepdim: bool = False) -> PrimTensor:
     dtype = to_float(x.dtype)

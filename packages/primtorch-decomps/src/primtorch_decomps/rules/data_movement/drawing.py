@@ -13,7 +13,7 @@ from primtorch_decomps.errors import RuleMismatchError
 from primtorch_decomps.pointwise import pointwise_spec
 from primtorch_decomps.registry import spec_rule
 from primtorch_decomps.rules.data_movement.scatter import fresh
-from primtorch_decomps.shapes import at_most, broadcast
+from primtorch_decomps.shapes import at_most, broadcast, same_sizes
 from primtorch_decomps.strides import preserved_strides
 
 
@@ -105,6 +105,25 @@ def normal_of_numbers(
 ) -> TensorSpec:
     dtype = options.get("dtype") or torch.get_default_dtype()
     return fresh(size, dtype=dtype, device=options.get("device"), env=env)
+
+
+@spec_rule(
+    "aten.poisson.default",
+    "aten.binomial.default",
+    "aten._standard_gamma.default",
+    "aten._standard_gamma_grad.default",
+    "aten._sample_dirichlet.default",
+    "aten._dirichlet_grad.default",
+)
+def of_a_distribution(*args: Any, generator: Any = None, env: ShapeEnv) -> TensorSpec:
+    """A number for each parameter, or its derivative for each sample, one after the other in memory."""
+    x, *others = [part for part in args if isinstance(part, TensorSpec)]
+    for other in others:
+        if other.dtype is not x.dtype or not same_sizes(other.sizes, x.sizes, env):
+            raise RuleMismatchError("parameters of other sizes or dtypes")
+    if not x.dtype.is_floating_point:
+        raise RuleMismatchError("numbers that are no floats")
+    return fresh(x.sizes, dtype=x.dtype, device=x.device, env=env)
 
 
 @spec_rule("aten.rrelu_with_noise.default")
