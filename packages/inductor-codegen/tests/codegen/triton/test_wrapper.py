@@ -16,7 +16,7 @@ from fx_interface.dialects import prims as p
 from inductor_codegen.codegen.triton.kernel import kernel_source
 from inductor_codegen.codegen.triton.wrapper import program_source
 from inductor_codegen.pipeline import plan
-from inductor_codegen.testing import ExampleGraph
+from inductor_codegen.testing import ExampleGraph, GpuGraph, on_device
 
 Interpret = Callable[..., Callable[..., Any]]
 GOLDEN = Path(__file__).parent / "golden"
@@ -151,3 +151,22 @@ def test_results_in_the_memory_of_operands_of_others(
     torch.testing.assert_close(list(found[:2]), expected)
     if reduced:
         torch.testing.assert_close(found[2], expected[1].sum(1), rtol=1e-4, atol=1e-3)
+
+
+@pytest.mark.parametrize("points", [40, 3000])
+def test_what_is_the_same_in_all_rows_is_loaded_once(points: int, interpret: Interpret) -> None:
+    """Numbers of a point beside sums of columns, and of a whole kernel; in branches they are loaded with the branch."""
+    graph = GpuGraph()
+    x, scale, shift = torch.randn(points, 48), torch.randn(points), torch.randn(points).abs()
+    nodes = [graph.input(tensor, name) for tensor, name in ((x, "x"), (scale, "scale"), (shift, "shift"))]
+    spread = [graph.call(p.broadcast_in_dim, node, [points, 48], [0]) for node in nodes[1:]]
+    power = graph.call(p.pow, graph.call(p.abs, nodes[0]), spread[1])
+    moved = graph.call(p.sub, graph.call(p.mul, power, graph.call(p.exp, spread[0])), 0.5)
+    padded = graph.call(p.pad, nodes[1], [1], [0], 7.0)
+    first = graph.call(p.slice_, padded, [0], [points], [1])
+    shifted = graph.call(p.add, moved, graph.call(p.broadcast_in_dim, first, [points, 48], [0]))
+    outputs = (graph.call(p.sum, shifted, [0]), graph.call(p.amax, moved, [0]), moved)
+    program = on_device(plan(graph.build(*outputs)), torch.device("cpu"))
+    assert any("rzero), rmask" in kernel_source(kernel) for kernel in program.kernels)
+    for result, node in zip(interpret(program)(x, scale, shift), outputs, strict=True):
+        torch.testing.assert_close(result, graph.values[node], rtol=1e-4, atol=1e-4)

@@ -114,18 +114,21 @@ def _ends_unaligned(inner: Sequence[LoopVar]) -> bool:
 
 def block_head(inner: Sequence[LoopVar], offset: str, width: str, *, whole: bool = False) -> list[str]:
     """The lines that say which points a block has; ``whole``: all of them are points of the row."""
-    inside = "tl.full([1, RBLOCK], True, tl.int1)" if whole else "(rindex < rnumel)"
+    inside = "tl.full([1, RBLOCK], True, tl.int1)" if whole else "rindex < rnumel"
     return [
         f"rindex = {offset}tl.arange(0, RBLOCK)[None, :].to({width})",
-        f"mask = xmask & {inside}",
+        f"rmask = {inside}",
+        f"rzero = tl.zeros([1, RBLOCK], {width})",
+        "mask = xmask & rmask",
         f"zero = tl.zeros([XBLOCK, RBLOCK], {width})",
         *_counters("rindex", inner),
     ]
 
 
 def _points_scope(row: Scope, inner: Sequence[LoopVar]) -> Scope:
-    variables = {**row.variables, **{loop: loop.name for loop in inner}}
-    return Scope(row.names, "mask", "zero", variables, row.kept, outer=row)
+    own = {loop: loop.name for loop in inner}
+    beside = Scope(row.names, "rmask", "rzero", own, row.kept, outer=row)
+    return Scope(row.names, "mask", "zero", {**row.variables, **own}, row.kept, outer=row, beside=beside)
 
 
 def _held_passes(kernel: Kernel, row: Scope, body: list[str], width: str) -> None:

@@ -1,7 +1,9 @@
 """Where a line of a Triton kernel stands: once a row or once a block of points, and under which mask.
 
 A scope owns the names of the values computed in it. A value that does not depend on the inner loops is computed in the
-row scope, before the loop over the points; every value has its scope's block shape, so that pointers and masks agree.
+row scope, before the loop over the points; one that depends on these alone in a scope of one row, beside the points, or
+each thread would load it for all its rows (five numbers of a point, in the gradient of a layer norm). Every value has
+its scope's block shape, so that pointers and masks agree.
 """
 
 from __future__ import annotations
@@ -49,7 +51,8 @@ class Names:
 
 @dataclass
 class Scope:
-    """One block shape and mask. ``outer`` is the row scope, whose values may be used here; None for the row itself."""
+    """One block shape and mask. ``outer`` is the row scope, whose values may be used here; None for the row itself.
+    ``beside`` is the scope of one row of points, for values that are the same in each."""
 
     names: Names
     mask: str
@@ -61,6 +64,9 @@ class Scope:
     lines: list[str] = field(default_factory=list)
     values: dict[int, str] = field(default_factory=dict)
     subscopes: dict[tuple[tuple[Guard, ...], bool], Scope] = field(default_factory=dict)
+    beside: Scope | None = None
+    answers: dict[int, bool | None] = field(default_factory=dict)
+    """What ``_is_of_points`` has answered."""
 
     def value(self, scalar: Scalar) -> str:
         """The name of ``scalar``'s value, computed now if it is not yet."""
@@ -70,6 +76,9 @@ class Scope:
             return self.value(self.kept[scalar.slot])
         if self.outer is not None and not self.guarded and not self._varies(scalar):
             return self.outer.value(scalar)
+        if self.beside is not None and self._is_of_points(scalar):
+            self.beside.lines = self.lines
+            return self.beside.value(scalar)
         found = self.values.get(id(scalar))
         if found is None:
             text = self._text(scalar)
@@ -90,6 +99,19 @@ class Scope:
         if isinstance(scalar, Kept):
             return self._varies(self.kept[scalar.slot])
         return any(self._varies(operand) for operand in operands(scalar))
+
+    def _is_of_points(self, scalar: Scalar) -> bool | None:
+        """Whether a value depends on the inner loops and on nothing of the rows; None if on neither."""
+        assert self.beside is not None
+        key = id(scalar)
+        if key not in self.answers:
+            found: list[bool | None] = [variable in self.beside.variables for variable in _variables(scalar)]
+            found += [self._is_of_points(operand) for operand in operands(scalar)]
+            if isinstance(scalar, Kept):
+                found.append(self._is_of_points(self.kept[scalar.slot]))
+            known = [answer for answer in found if answer is not None]
+            self.answers[key] = False if isinstance(scalar, Total) else all(known) if known else None
+        return self.answers[key]
 
     def _text(self, scalar: Scalar) -> str:
         match scalar:
