@@ -86,6 +86,55 @@ def runs_program_when_known(cls: type) -> bool:
     return any(_is_of_program(bases, name) for name in (*_COMPARED, *facts))
 
 
+_ARITHMETIC = (
+    *(
+        "add",
+        "sub",
+        "mul",
+        "truediv",
+        "floordiv",
+        "mod",
+        "pow",
+        "matmul",
+        "lshift",
+        "rshift",
+        "and",
+        "or",
+        "xor",
+    ),
+    "divmod",
+)
+_OPERATORS = frozenset(
+    f"__{name}__"
+    for name in (
+        *(prefix + name for prefix in ("", "r", "i") for name in _ARITHMETIC),
+        *(
+            "neg",
+            "pos",
+            "abs",
+            "invert",
+            "index",
+            "int",
+            "float",
+            "complex",
+            "round",
+            "trunc",
+            "floor",
+            "ceil",
+        ),
+        *("len", "length_hint", "reversed"),
+    )
+)
+
+
+def has_own_operators(cls: type) -> bool:
+    """Whether the program says what operators and conversions to numbers make of an instance."""
+    return any(
+        not _OPERATORS.isdisjoint(_names(base)) and is_heap_type(base) and not is_of_library(base)
+        for base in _bases(cls)
+    )
+
+
 _KEPT_IN_C = (types.GetSetDescriptorType, types.MemberDescriptorType)
 
 

@@ -22,6 +22,7 @@ from dynamo_capture.foundation import numpy_types
 from dynamo_capture.foundation.class_members import (
     LIBRARIES,
     class_of_program_answers,
+    has_own_operators,
     is_immutable,
     runs_program_when_known,
 )
@@ -98,12 +99,19 @@ def is_known(value: Any) -> bool:
     if kind in _KNOWN:
         return True
     if issubclass(kind, KINDS_BY_IDENTITY):  # ``isinstance`` would ask the object for its ``__class__``
-        return not runs_program_when_known(kind)
+        return not is_answered_by_program(kind)
     if issubclass(kind, numpy_types.CONSTANTS):
         return numpy_types.is_constant(value)
     if kind is tuple or kind is frozenset:
         return all(map(is_known, value))
     return is_member_of_c(value) or is_placement(kind)
+
+
+def is_answered_by_program(kind: type) -> bool:
+    """Whether code of the program runs where an object that is known by its identity is looked up, compared or computed
+    with: a constant is asked while code is compiled, and the program in every call."""
+    own = not issubclass(kind, type) and has_own_operators(kind)
+    return own or runs_program_when_known(kind)
 
 
 def may_change_class(value: Any) -> bool:

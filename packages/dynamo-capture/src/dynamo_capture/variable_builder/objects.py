@@ -26,13 +26,13 @@ from dynamo_capture.foundation.break_kinds import (
 from dynamo_capture.foundation.class_members import (
     class_of_program_answers,
     runs_program,
-    runs_program_when_known,
 )
 from dynamo_capture.foundation.errors import GraphBreak, forget_frames
 from dynamo_capture.foundation.known_objects import (
     BY_EQUALITY,
     BY_IDENTITY,
     KINDS_BY_IDENTITY,
+    is_answered_by_program,
     is_member_of_c,
 )
 from dynamo_capture.foundation.libraries.distributed_tensors import is_placement
@@ -200,7 +200,7 @@ class Wrapping:
     def _other(self, real: Any, source: Source) -> Value:
         tx, cls = self._tx, type(real)  # ``isinstance`` would ask the object for its ``__class__``
         is_known_by_identity = issubclass(cls, KINDS_BY_IDENTITY)
-        if is_known_by_identity and runs_program_when_known(cls):
+        if is_known_by_identity and is_answered_by_program(cls):
             raise GraphBreak(DESCRIPTOR, f"what {source} is asked, code of the program answers")
         if is_known_by_identity:
             tx.guards.is_object(source, real)

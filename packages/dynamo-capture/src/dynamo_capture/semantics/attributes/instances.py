@@ -11,7 +11,7 @@ import torch
 import fx_guards
 from dynamo_capture._eval_frame import RegionFunction
 from dynamo_capture.foundation.break_kinds import AUTOGRAD_FUNCTION, DESCRIPTOR
-from dynamo_capture.foundation.class_members import CLASS_OF_OBJECTS, member
+from dynamo_capture.foundation.class_members import CLASS_OF_OBJECTS, member, runs_program
 from dynamo_capture.foundation.errors import GraphBreak, UserRaise
 from dynamo_capture.runtime.replacement_calls import C_SLOTS
 from dynamo_capture.semantics.attributes.lookup import (
@@ -220,6 +220,8 @@ class InstanceAttributes(Lookup):
         if name in obj.attrs:
             return obj.attrs[name] or NONE
         if obj.real is not None and obj.source is not None:
+            if runs_program(obj.cls):
+                raise GraphBreak(DESCRIPTOR, f"what {obj.source} is asked, code of the program answers")
             return self._tx.wrap(getattr(obj.real, name), AttrSource(obj.source, name))
         if name in exception_fields.OF_ALL:
             return (

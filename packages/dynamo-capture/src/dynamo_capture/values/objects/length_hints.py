@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from types import FunctionType
 from typing import Any
 
+from dynamo_capture.foundation.class_members import has_member
 from dynamo_capture.foundation.errors import UserRaise
 from dynamo_capture.values.base import Context, Value
 from dynamo_capture.values.special_results import length_from
@@ -23,6 +24,8 @@ def ask_for_hint(tx: Context, value: Value, cls: type, names: Sequence[str] = _M
     """Ask an object of the program's class ``cls``, and raise what Python raises for its answer."""
     for name in names:
         if not isinstance(class_lookup(cls, name), FunctionType):
+            if name == "__len__" and has_member(cls, name):
+                return  # C knows the length
             continue
         try:
             answer = tx.calls.special(value, name, [])
