@@ -2,6 +2,7 @@
 
 import bisect
 import collections
+import copy
 import itertools
 import sys
 
@@ -437,3 +438,16 @@ def test_iterators_of_tensors_of_one_element_stay_in_the_graph(whole):
         return repeated, list(itertools.accumulate([x, x], initial=total)), list(itertools.chain(x[:1]))
 
     whole(f, (torch.ones(2),))
+
+
+def test_a_named_tuple_that_was_copied(whole):
+    """``copyreg`` leaves a note in its class."""
+    Copied = collections.namedtuple("Copied", "a b")
+    copy.deepcopy(Copied(1, 2))
+    assert "__slotnames__" in vars(Copied)
+
+    def f(x, pair):
+        made = Copied(pair.b, x)
+        return made.a, made.b + pair.a
+
+    whole(f, (X, Copied(1, 2)))

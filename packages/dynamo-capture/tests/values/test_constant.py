@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import typing
 from typing import Any
+
+import pytest
 
 from dynamo_capture.values import NONE, Const, SourcedConst, is_none
 from fx_interface.source import LocalSource
@@ -32,3 +35,10 @@ def test_what_is_told_from_an_equal_object_is_handed_on() -> None:
         assert value.is_handed_on
         assert value.value is known
         assert value.is_handed_on is expected
+
+
+def test_an_object_that_cannot_be_shown_yet_is_told_by_its_class() -> None:
+    unfinished = object.__new__(typing.NewType)
+    with pytest.raises(AttributeError):
+        repr(unfinished)
+    assert Const(unfinished).describe() == "a NewType"

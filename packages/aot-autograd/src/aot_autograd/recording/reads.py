@@ -122,4 +122,4 @@ def _interval(part: Value, dim: int) -> tuple[Any, Any, int]:
         return 0, 0, 1
     if _name(part) == "select":
         return start, start + 1, 1
-    return start or 0, None if end == sys.maxsize else end, step
+    return 0 if start is None else start, None if end == sys.maxsize else end, step

@@ -206,7 +206,10 @@ class Const(Value):
             return f"{module}.{name}" if module else name
         if not _is_shown_by_library(value):
             return f"a {name_of(type(value))}"
-        text = repr(value)
+        try:
+            text = repr(value)
+        except Exception:  # of what is not whole yet
+            return f"a {name_of(type(value))}"
         return text if len(text) < 80 else text[:77] + "..."
 
 

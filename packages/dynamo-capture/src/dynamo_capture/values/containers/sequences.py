@@ -111,6 +111,8 @@ _OF_NAMED_TUPLES = frozenset((
 ))  # fmt: skip
 """What named tuples have, and what only those ask for who store them."""
 _IN_C = (types.WrapperDescriptorType, types.MethodDescriptorType, types.BuiltinFunctionType)
+_DATA = (str, int, tuple, list, dict)
+"""What no code runs for; ``copyreg`` notes ``__slotnames__`` in a class whose instances are copied."""
 
 
 @once_per_class
@@ -120,7 +122,7 @@ def keeps_tuple_methods(cls: type) -> bool:
     known = (tuple, object)
     own = (base.__dict__ for base in cls.__mro__ if base not in known)
     return cls.__dictoffset__ == 0 and all(
-        isinstance(found, _IN_C)
+        isinstance(found, _IN_C) or type(found) in _DATA
         for members in own
         for name, found in members.items()
         if name[:2] == name[-2:] == "__" and name not in _OF_NAMED_TUPLES

@@ -59,6 +59,7 @@ def _import_the_next() -> None:
             sys.modules.setdefault(__name__, this)
 
 
-sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry) != _FOLDER]
-sys.meta_path.insert(0, _TorchFinder())
-_import_the_next()
+if __name__ == "sitecustomize":  # as ``site`` imports it
+    sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry) != _FOLDER]
+    sys.meta_path.insert(0, _TorchFinder())
+    _import_the_next()

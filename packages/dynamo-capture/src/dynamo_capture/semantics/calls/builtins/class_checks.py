@@ -32,7 +32,7 @@ _REGISTERED = (abc.ABCMeta.__instancecheck__, abc.ABCMeta.__subclasscheck__)
 @handles(PROGRAMS_ISINSTANCE, isinstance)  # the second one in polyfills, modules of the stack
 def is_instance(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     value, wanted = args[0], tx.constant(args[1])
-    if isinstance(value, WeakProxy) and not _is_told_by_class(value.python_type(), wanted):
+    if isinstance(value, WeakProxy) and not _is_of_one(value.python_type(), wanted):
         value = value.referent  # whose ``__class__`` the proxy shows
     if isinstance(value, ObjectValue):
         tx.attributes.guard_type(value)
@@ -41,6 +41,13 @@ def is_instance(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Val
         _check_class_is_shown(tx, cls)
     tx.attributes.guard_bases(cls)
     return boolean(_any_of(tx, value, wanted))
+
+
+def _is_of_one(cls: type, wanted: Any) -> bool:
+    """Whether a class is one of those that are asked for, or inherits from it."""
+    if type(wanted) is tuple:
+        return any(_is_of_one(cls, kind) for kind in wanted)
+    return type(wanted) is type and issubclass(cls, wanted)
 
 
 def _is_told_by_class(cls: type, wanted: Any) -> bool:
