@@ -70,4 +70,4 @@ def test_whole_blocks_of_rows_that_end_unaligned_have_no_mask(points: int, loops
     (kernel,) = plan(graph.build(graph.call(p.amax, x, [1]))).kernels
     text = kernel_source(kernel)
     assert text.count("for roffset in range(") == loops
-    assert text.count("rindex < rnumel") == 1
+    assert text.count("rline < rnumel") == 1

@@ -15,7 +15,7 @@ from fx_interface.symbols import IntLike
 from inductor_codegen.codegen.triton import reductions
 from inductor_codegen.codegen.triton.index_width import index_type
 from inductor_codegen.codegen.triton.indices import size_text
-from inductor_codegen.codegen.triton.scope import Names, Scope
+from inductor_codegen.codegen.triton.scope import LINE, Names, PointLine, Scope
 from inductor_codegen.ir.gpu.blocks import holds_rows, point_loops, reduces, row_loops
 from inductor_codegen.ir.index import LoopVar
 from inductor_codegen.ir.kernel import (
@@ -75,15 +75,14 @@ def row_scope(kernel: Kernel, body: list[str]) -> Scope:
     return Scope(Names(), "xmask", "xzero", variables, kept, lines=body)
 
 
-def _counters(index: str, loops: Sequence[LoopVar]) -> list[str]:
-    """The loop variables of a row-major position."""
+def _counters(index: str, loops: Sequence[LoopVar], suffix: str = "") -> list[str]:
+    """The loop variables of a row-major position, with a ``suffix`` to their names."""
     lines: list[str] = []
     below: IntLike = 1
     for position, loop in reversed(list(enumerate(loops))):
         text = index if isinstance(below, int) and below == 1 else f"({index} // ({size_text(below)}))"
-        lines.append(
-            f"{loop.name} = {text}" if position == 0 else f"{loop.name} = {text} % ({size_text(loop.extent)})"
-        )
+        name = loop.name + suffix
+        lines.append(f"{name} = {text}" if position == 0 else f"{name} = {text} % ({size_text(loop.extent)})")
         below = below * loop.extent
     return lines
 
@@ -114,20 +113,23 @@ def _ends_unaligned(inner: Sequence[LoopVar]) -> bool:
 
 def block_head(inner: Sequence[LoopVar], offset: str, width: str, *, whole: bool = False) -> list[str]:
     """The lines that say which points a block has; ``whole``: all of them are points of the row."""
-    inside = "tl.full([1, RBLOCK], True, tl.int1)" if whole else "rindex < rnumel"
+    inside = "tl.full([RBLOCK], True, tl.int1)" if whole else "rline < rnumel"
     return [
-        f"rindex = {offset}tl.arange(0, RBLOCK)[None, :].to({width})",
-        f"rmask = {inside}",
+        f"rline = {offset}tl.arange(0, RBLOCK).to({width})",
+        f"lmask = {inside}",
+        f"lzero = tl.zeros([RBLOCK], {width})",
+        *_counters("rline", inner, LINE),
+        "rmask = lmask[None, :]",
         f"rzero = tl.zeros([1, RBLOCK], {width})",
         "mask = xmask & rmask",
         f"zero = tl.zeros([XBLOCK, RBLOCK], {width})",
-        *_counters("rindex", inner),
+        *[f"{loop.name} = {loop.name}{LINE}[None, :]" for loop in inner],
     ]
 
 
 def _points_scope(row: Scope, inner: Sequence[LoopVar]) -> Scope:
     own = {loop: loop.name for loop in inner}
-    beside = Scope(row.names, "rmask", "rzero", own, row.kept, outer=row)
+    beside = PointLine(row.names, "rmask", "rzero", own, row.kept, outer=row)
     return Scope(row.names, "mask", "zero", {**row.variables, **own}, row.kept, outer=row, beside=beside)
 
 

@@ -30,9 +30,12 @@ from inductor_codegen.ir.scalar import (
     Load,
     Scalar,
     Total,
+    loaded_scalars,
     operands,
 )
 
+LINE = "l"
+"""Behind a loop variable's name: the variable without a dimension of rows."""
 _HALF = (torch.float16, torch.bfloat16)
 _EXACT_IN_HALF = ("convert_dtype", "clone", "where")
 
@@ -200,6 +203,20 @@ class Scope:
             f'tl.device_assert({inside} | ~{self.mask}, "index out of range in self")',
         ]
         return f"tl.where({inside}, {moved}, 0)"
+
+
+@dataclass
+class PointLine(Scope):
+    """One row of points. What is loaded at their own places is loaded without the dimension of rows: of a tensor with
+    one row Triton loads an element for each register that a thread has for a column."""
+
+    def _text(self, scalar: Scalar) -> str:
+        if not isinstance(scalar, Load) or any(loaded_scalars(scalar.index)):
+            return super()._text(scalar)
+        names = {variable: name + LINE for variable, name in self.variables.items()}
+        place = index_text(scalar.index, names, self.value)
+        loaded = f"tl.load({scalar.buffer} + ({place} + lzero), lmask, other=0)[None, :]"
+        return f"({loaded} != 0)" if scalar.dtype == torch.bool else loaded
 
 
 @cache
