@@ -128,10 +128,15 @@ _OPERATORS = frozenset(
 
 
 def has_own_operators(cls: type) -> bool:
-    """Whether the program says what operators and conversions to numbers make of an instance."""
+    """Whether the program says what operators and conversions to numbers make of an instance. Flags have copies of
+    what their library's class has."""
+    bases = _bases(cls)
+    libraries = [_names(base) for base in bases if is_of_library(base)]
     return any(
-        not _OPERATORS.isdisjoint(_names(base)) and is_heap_type(base) and not is_of_library(base)
-        for base in _bases(cls)
+        all(members.get(name) is not _names(base)[name] for members in libraries)
+        for base in bases
+        if is_heap_type(base) and not is_of_library(base)
+        for name in _OPERATORS.intersection(_names(base))
     )
 
 

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from types import FunctionType
+from types import FunctionType, WrapperDescriptorType
 from typing import Any
 
-from dynamo_capture.foundation.class_members import has_member
 from dynamo_capture.foundation.errors import UserRaise
 from dynamo_capture.values.base import Context, Value
 from dynamo_capture.values.special_results import length_from
@@ -23,8 +22,9 @@ _METHODS = ("__len__", "__length_hint__")
 def ask_for_hint(tx: Context, value: Value, cls: type, names: Sequence[str] = _METHODS) -> None:
     """Ask an object of the program's class ``cls``, and raise what Python raises for its answer."""
     for name in names:
-        if not isinstance(class_lookup(cls, name), FunctionType):
-            if name == "__len__" and has_member(cls, name):
+        found = class_lookup(cls, name)
+        if not isinstance(found, FunctionType):
+            if name == "__len__" and isinstance(found, WrapperDescriptorType):
                 return  # C knows the length
             continue
         try:
