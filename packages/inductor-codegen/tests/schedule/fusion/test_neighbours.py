@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ import torch
 from torch.fx import Node
 
 from fx_interface.dialects import prims as p
+from fx_interface.graph import spec_of_node
 from inductor_codegen.ir.program import CallExtern, Program, RunKernel
 from inductor_codegen.pipeline import plan
 from inductor_codegen.schedule.fusion.neighbours import MOST_BUFFERS
@@ -117,10 +119,14 @@ def test_a_gpu_waits_for_the_call_that_is_needed() -> None:
     assert order(check(graph, graph.call(p.mul, product, x))) == [RunKernel, CallExtern, RunKernel]
 
 
-def test_a_gpu_goes_along_what_it_stores() -> None:
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_gpu_goes_along_what_it_stores(turned: bool) -> None:
+    """Two results of one tensor are two kernels where one of them lies transposed."""
     graph = GpuGraph()
-    x, turned = matrix(graph, 64, 64), matrix(graph, 64, 64)
-    across = graph.call(p.permute, graph.call(p.exp, turned), [1, 0])
-    one = graph.call(aten.mm.default, graph.call(p.mul, x, 2.0), x)
-    other = graph.call(aten.mm.default, graph.call(p.mul, across, x), x)
-    check(graph, one, other, graph.call(p.clone, across))
+    x = graph.input(torch.randn(64, 64))
+    y = graph.input(torch.randn(64, 64).t() if turned else torch.randn(64, 64), "y")
+    one = graph.call(p.mul, x, 2.0)
+    other = graph.call(p.mul, y, x)
+    other.meta["spec"] = replace(spec_of_node(other), strides=(1, 64) if turned else (64, 1))
+    graph.values[other] = graph.values[other].t().contiguous().t() if turned else graph.values[other]
+    assert len(plan(graph.build(one, other)).kernels) == 1 + turned
