@@ -86,3 +86,30 @@ def test_other_graphs_and_other_reasons_are_not_held_back(caplog: pytest.LogCapt
         assert torch.equal(optimizer(other)(x), other(x))
     assert [code.co_name for code, _ in optimizer.report.replacements] == ["inner"]
     assert sorted("2 sines" in record.getMessage() for record in caplog.records) == [False, True]
+
+
+def test_a_function_of_which_only_the_first_call_is_refused_is_compiled_in_the_second() -> None:
+    class Observer(nn.Module):
+        """Gives its buffer a size in the first call."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("least", torch.empty(0))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            self.least = x if self.least.numel() == 0 else torch.minimum(self.least, x)
+            return x - self.least
+
+    def backend(graph_module: Any, example_inputs: Any) -> Any:
+        if torch.minimum not in {node.target for node in graph_module.graph.nodes}:
+            raise UnsupportedProgramError("TST003", "the first call")
+        return graph_module.forward
+
+    optimizer = optimize(backend)
+    net, plain = Observer(), Observer()
+    compiled = optimizer(net)
+    for scale in (1.0, -1.0, 2.0):
+        x = torch.arange(4.0) * scale
+        assert torch.equal(compiled(x), plain(x))
+    assert "Observer" in [code.co_name for code, made in optimizer.report.replacements if made.graph is not None]
+    assert [code.co_name for code, _ in optimizer.report.eager].count("Observer") == 1

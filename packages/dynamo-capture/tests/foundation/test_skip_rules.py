@@ -105,3 +105,9 @@ def test_what_the_garbage_collector_calls_is_not_captured(kind):
     report = fast.__fxstack_capture__.report
     names = {code.co_name for code, _ in (*report.replacements, *report.eager)}
     assert not names & {"function", "method", "__call__", "note"}
+
+
+def test_not_the_methods_by_which_modules_of_torch_are_objects():
+    module = torch.nn.Module
+    assert not any(map(_is, (module.__getattr__, module.__setattr__, torch.nn.Sequential.__iter__)))
+    assert _is(module.__call__)

@@ -186,8 +186,9 @@ class FrameCompiler:
             forget_frames(error)
             level = logging.WARNING if session.refusals.is_news(error) else logging.INFO
             _log.log(level, "%s runs uncompiled: %s", view.code.co_qualname, error)
-            session.report.left(view.code, str(error))
-            return SKIP
+            if (view.code, str(error)) not in session.report.eager:
+                session.report.left(view.code, str(error))
+            return None if session.refusals.may_be_first_only(view.code) else SKIP
         except RecursionError:
             return self._run_eagerly(view, "the recursion limit was reached")
 

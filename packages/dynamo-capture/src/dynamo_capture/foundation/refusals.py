@@ -30,6 +30,7 @@ class Refusals:
 
     graphs: dict[str, UnsupportedProgramError] = field(default_factory=dict)
     told: set[tuple[str, str]] = field(default_factory=set)
+    asked_again: dict[int, CodeType] = field(default_factory=dict)
 
     def earlier(self, graph_module: GraphModule) -> UnsupportedProgramError | None:
         """How the backend refused an equal graph, if it did."""
@@ -45,6 +46,13 @@ class Refusals:
         self.told.add((error.code, error.what))
         return len(self.told) > known
 
+    def may_be_first_only(self, code: CodeType) -> bool:
+        """Whether frames of ``code`` are refused for the first time: a first call may do what no later one does, as
+        observers that give their buffers a size."""
+        is_first = id(code) not in self.asked_again
+        self.asked_again[id(code)] = code
+        return is_first
+
     def makes_pointless(self, code: CodeType) -> bool:
         """Whether capturing frames of ``code`` would only repeat what its caller's or callee's capture tries."""
         return bool(self.graphs) and id(code) in _PASS_ON
@@ -53,6 +61,7 @@ class Refusals:
         """Forget all."""
         self.graphs.clear()
         self.told.clear()
+        self.asked_again.clear()
 
 
 def _form(graph_module: GraphModule) -> str:

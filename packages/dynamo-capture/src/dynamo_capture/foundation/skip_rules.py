@@ -24,7 +24,8 @@ def is_worth_capturing(code: CodeType, namespace: Mapping[str, Any]) -> bool:
         return False
     if _is_called_by_the_collector(code) or (name == "<string>" and _is_written_for_torch(module)):
         return False
-    return not name.startswith(_UNCAPTURED) or (_is_torch_module_code(name) and not looks_up_module(code))
+    is_whole = _is_torch_module_code(name) and code.co_name not in _OF_OBJECTS and not looks_up_module(code)
+    return not name.startswith(_UNCAPTURED) or is_whole
 
 
 def is_closed(code: CodeType, namespace: Mapping[str, Any]) -> bool:
@@ -49,6 +50,11 @@ def _is_written_for_torch(module: str) -> bool:
     """Whether code that was made from a text is a method of one of torch's data classes, or makes a named tuple."""
     return module.partition(".")[0] == "torch" or module.startswith("namedtuple_")
 
+
+_OF_OBJECTS = frozenset(
+    {"__getattr__", "__setattr__", "__delattr__", "__dir__", "__iter__", "__len__", "__contains__", "__setstate__"}
+)
+"""Methods of torch's modules that compute nothing, and that have to be quick."""
 
 _LOOKUPS = frozenset({"__getitem__", "_get_item_by_idx", "_get_abs_string_index"})
 
