@@ -111,5 +111,7 @@ def test_a_function_of_which_only_the_first_call_is_refused_is_compiled_in_the_s
     for scale in (1.0, -1.0, 2.0):
         x = torch.arange(4.0) * scale
         assert torch.equal(compiled(x), plain(x))
-    assert "Observer" in [code.co_name for code, made in optimizer.report.replacements if made.graph is not None]
+    assert "Observer" in [
+        code.co_name for code, made in optimizer.report.replacements if made.graph is not None
+    ]
     assert [code.co_name for code, _ in optimizer.report.eager].count("Observer") == 1

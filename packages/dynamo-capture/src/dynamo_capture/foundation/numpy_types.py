@@ -12,6 +12,8 @@ except ImportError:  # nothing of it can occur in a program then
 
 INSTALLED = numpy is not None
 FILE = numpy.__file__ if INSTALLED else None
+KEEPS_DTYPES = INSTALLED and int(numpy.__version__.partition(".")[0]) >= 2
+"""Whether a number of numpy keeps its dtype beside one of Python (NEP 50)."""
 SCALARS: tuple[type, ...] = (numpy.generic,) if INSTALLED else ()
 """Numbers: immutable, known by type and value."""
 

@@ -52,7 +52,16 @@ def _is_written_for_torch(module: str) -> bool:
 
 
 _OF_OBJECTS = frozenset(
-    {"__getattr__", "__setattr__", "__delattr__", "__dir__", "__iter__", "__len__", "__contains__", "__setstate__"}
+    {
+        "__getattr__",
+        "__setattr__",
+        "__delattr__",
+        "__dir__",
+        "__iter__",
+        "__len__",
+        "__contains__",
+        "__setstate__",
+    }
 )
 """Methods of torch's modules that compute nothing, and that have to be quick."""
 

@@ -45,12 +45,26 @@ def _functions() -> dict[Any, Any]:
     import numpy
 
     unary = {getattr(numpy, name): getattr(torch, name) for name in _SAME_NAMES}
-    return unary | {getattr(numpy, name): function for name, function in _OPERATOR_NAMES.items()}
+    return (
+        unary
+        | {abs: torch.abs}
+        | {getattr(numpy, name): function for name, function in _OPERATOR_NAMES.items()}
+    )
 
 
 SAME: dict[Any, Any] = {**_functions(), **_OPERATORS}
 """Functions of numpy, and operators, with those of torch that compute the same for floats of one dtype."""
 
+WHOLE = frozenset(
+    function
+    for function, same in SAME.items()
+    if same
+    in (
+        operator.add, operator.sub, operator.mul, operator.lt, operator.le, operator.gt, operator.ge, operator.eq,
+        operator.ne,
+    )
+)  # fmt: skip
+"""Those of them that are the same for integers of one dtype, too."""
 
 CHANGING = frozenset(
     {

@@ -24,13 +24,13 @@ from dynamo_capture.foundation.break_kinds import (
 )
 from dynamo_capture.foundation.errors import GraphBreak, NotConstant, UserRaise
 from dynamo_capture.runtime.calls.numpy_calls import parts_of, shown_by
-from dynamo_capture.semantics.calls.arrays.array_indices import index_parts, is_basic, is_mask, takes_one
+from dynamo_capture.semantics.calls.arrays.alike import FLOATS, alike, seen
+from dynamo_capture.semantics.calls.arrays.array_indices import is_basic, is_mask, takes_one
 from dynamo_capture.semantics.calls.arrays.array_tables import (
     CALLED,
     CHANGING,
     MOST_ROWS,
     PLAIN,
-    SAME,
     facts_of_form,
     makers_alike,
     shown_parts,
@@ -46,7 +46,6 @@ from dynamo_capture.values.base import Context, IteratorValue
 from dynamo_capture.values.iteration.array_iterator import ArrayIterator
 from dynamo_capture.values.tensors.array import ArrayValue
 
-_FLOATS = (torch.float32, torch.float64)
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
@@ -83,21 +82,12 @@ class Arrays:
         arrays = [value for value in (*args, *kwargs.values()) if isinstance(value, ArrayValue)]
         if all(value.is_known for value in arrays):
             return self._computed(function, args, kwargs)
-        same = SAME.get(function)
-        operands = [self._operand(value) for value in args]
-        dtypes = {value.meta.spec.dtype for value in operands if isinstance(value, TensorValue)}
-        if same is None or kwargs or None in operands or len(dtypes) > 1 or not dtypes <= set(_FLOATS):
-            return NumpyOperation(self._tx, function).result(args, kwargs)
-        made = self._tx.tensors.call_function(same, [value for value in operands if value is not None], {})
-        return ArrayValue(tensor=_tensor(made))
+        return self._of_graph(function, args, kwargs)
 
-    def _operand(self, value: Value) -> Value | None:
-        """What torch computes with where it computes the same; None for anything else."""
-        value = self._tx.force(value)
-        if isinstance(value, ArrayValue):
-            tensor = value.as_tensor(self._tx) if not value.is_known and not value.is_number else None
-            return tensor if tensor is not None and tensor.meta.spec.sizes else None
-        return value if value.known_as(int, float) is not None else None
+    def _of_graph(self, function: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        """The result as an operation of the graph: torch's, or numpy's own."""
+        found = alike(self._tx, function, args, kwargs)
+        return found if found is not None else NumpyOperation(self._tx, function).result(args, kwargs)
 
     def _computed(self, function: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
         tx = self._tx
@@ -105,7 +95,7 @@ class Arrays:
             real = [tx.calls.python_object(value) for value in args]
             named = {name: tx.calls.python_object(value) for name, value in kwargs.items()}
         except NotConstant:
-            return NumpyOperation(tx, function).result(args, kwargs)
+            return self._of_graph(function, args, kwargs)
         arrays: list[Any] = [given for given in real if isinstance(given, numpy_types.ARRAYS)]
         before = [array.copy() for array in arrays]
         result = self._folded(lambda: function(*real, **named))
@@ -217,11 +207,12 @@ class Arrays:
         if name in ("copy", "astype") and not kwargs:
             tensor = owner.as_tensor(self._tx)
             if name == "copy" and not args:
-                return ArrayValue(tensor=_tensor(tensor.call_method(self._tx, "clone", [], {})))
+                copied = tensor.call_method(self._tx, "clone", [], {})
+                return ArrayValue(tensor=_tensor(copied), is_number=owner.is_number)
             dtype = _float_dtype(self._tx.constant(args[0]) if len(args) == 1 else None)
-            if dtype is not None and tensor.meta.spec.dtype in _FLOATS:
+            if dtype is not None and tensor.meta.spec.dtype in FLOATS:
                 cast = tensor.call_method(self._tx, "to", [Const(dtype)], {"copy": Const(True)})
-                return ArrayValue(tensor=_tensor(cast))
+                return ArrayValue(tensor=_tensor(cast), is_number=owner.is_number)
         if not isinstance(method, METHOD_KINDS) or name in CHANGING or "out" in kwargs:
             raise GraphBreak(OBJECT_OPERATION, f"the method {name!r} of a numpy array")
         return NumpyOperation(self._tx, method).result([owner, *args], kwargs)
@@ -234,15 +225,14 @@ class Arrays:
             return self._computed(operator.getitem, [owner, key], {})
         tensor = owner.as_tensor(tx)
         is_number = is_basic(tx, key) and takes_one(tx, key, len(tensor.meta.spec.sizes))
-        is_open = any(part.expr is not None for part in index_parts(tx, key))
-        if not is_basic(tx, key) or (is_number and not is_open):
+        if not is_basic(tx, key):
             return NumpyOperation(tx, operator.getitem).result([owner, key], {})
         try:
             part = _tensor(tensor.get_item(tx, key))
         except UserRaise:
             raise GraphBreak(OBJECT_OPERATION, "an index does not fit a numpy array") from None
         if is_number:
-            return ArrayValue(tensor=_tensor(part.call_method(tx, "clone", [], {})), is_number=True)
+            return seen(part.call_method(tx, "clone", [], {}))
         found = ArrayValue(tensor=part)
         found.is_read_only = owner.is_read_only
         return found
