@@ -58,17 +58,19 @@ def pointwise(
     operands: int = 1,
     unary: bool = False,
     layout: LayoutRule | None = None,
+    stored: Sequence[int] = (),
 ) -> Callable[[Function], Function]:
     """Declare a formula over operands of one dtype and shape as the decomposition of pointwise operators.
 
     The first ``operands`` positional arguments take part in promotion, as do all positional tensors; Python numbers
     among them arrive cast to the computing dtype's category. The rest is passed as it is. ``unary`` says that eager
     does not count a number as an operand when it chooses the result's layout; ``layout`` is the rule for it where it is
-    not that of TensorIterator.
+    not that of TensorIterator. ``stored``: places of arguments that eager rounds to the common dtype, half types too,
+    before it computes (``x % 0.3`` of bfloat16 divides by 0.30078125).
     """
 
     def declare(formula: Function) -> Function:
-        function = decomposition_of(formula, kind, operands)
+        function = decomposition_of(formula, kind, operands, stored)
         decomposes(*names, rule=pointwise_rule(kind, operands, formula, unary=unary, layout=layout))(function)
         return formula
 
@@ -88,7 +90,9 @@ def _common_dtype(kind: Kind, tensors: Sequence[Any], numbers: Sequence[Any]) ->
     return promotion.to_float(common) if kind is Kind.FLOAT else common
 
 
-def decomposition_of(formula: Callable[..., Any], kind: Kind, operands: int) -> Callable[..., Any]:
+def decomposition_of(
+    formula: Callable[..., Any], kind: Kind, operands: int, stored: Sequence[int] = ()
+) -> Callable[..., Any]:
     rounds = kind in (Kind.ARITHMETIC, Kind.FLOAT)
     names = _parameter_names(formula)[:operands]
 
@@ -103,6 +107,8 @@ def decomposition_of(formula: Callable[..., Any], kind: Kind, operands: int) -> 
         device = common_device(tensors)
         ready: list[Any] = []
         for place, arg in enumerate(args):
+            if place in stored and compute is not common and arg is not None:
+                arg = _stored(arg, common, device)
             if type(arg) is PrimTensor:
                 moved = ops.convert_dtype(move_scalar(arg, device), compute)
                 ready.append(broadcast_to(moved, sizes))
@@ -114,6 +120,11 @@ def decomposition_of(formula: Callable[..., Any], kind: Kind, operands: int) -> 
 
     function.formula = formula  # type: ignore[attr-defined]
     return function
+
+
+def _stored(arg: Any, dtype: torch.dtype, device: torch.device) -> PrimTensor:
+    """An argument as a tensor of ``dtype`` holds it."""
+    return ops.convert_dtype(arg, dtype) if type(arg) is PrimTensor else ops.full((), arg, dtype, device)
 
 
 def _parameter_names(formula: Callable[..., Any]) -> tuple[str, ...]:

@@ -67,17 +67,23 @@ def _floor_divide(x: Any, y: Any) -> PrimTensor:
     return ops.floor_div(x, y)
 
 
-@pointwise("aten.floor_divide.default", "aten.floor_divide.Scalar", operands=2)
+@pointwise("aten.floor_divide.default", "aten.floor_divide.Scalar", operands=2, stored=(0,))
 def floor_divide(x: Any, y: Any) -> PrimTensor:
     return _floor_divide(x, y)
 
 
-@pointwise("aten.fmod.Tensor", "aten.fmod.Scalar", operands=2)
+@pointwise("aten.fmod.Tensor", "aten.fmod.Scalar", operands=2, stored=(0, 1))
 def fmod(x: Any, y: Any) -> PrimTensor:
     return ops.fmod(x, y)
 
 
-@pointwise("aten.remainder.Tensor", "aten.remainder.Scalar", "aten.remainder.Scalar_Tensor", operands=2)
+@pointwise(
+    "aten.remainder.Tensor",
+    "aten.remainder.Scalar",
+    "aten.remainder.Scalar_Tensor",
+    operands=2,
+    stored=(0, 1),
+)
 def remainder(x: Any, y: Any) -> PrimTensor:
     return ops.remainder(x, y)
 

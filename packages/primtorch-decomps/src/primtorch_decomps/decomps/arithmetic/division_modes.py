@@ -12,8 +12,8 @@ from primtorch_decomps.registry import decomposes
 
 _TRUE = decomposition_of(lambda x, y: ops.div(x, y), Kind.FLOAT, 2)
 _ROUNDED = {
-    "floor": decomposition_of(lambda x, y: ops.floor_div(x, y), Kind.ARITHMETIC, 2),
-    "trunc": decomposition_of(lambda x, y: ops.trunc_div(x, y), Kind.ARITHMETIC, 2),
+    "floor": decomposition_of(lambda x, y: ops.floor_div(x, y), Kind.ARITHMETIC, 2, stored=(0,)),
+    "trunc": decomposition_of(lambda x, y: ops.trunc_div(x, y), Kind.ARITHMETIC, 2, stored=(0,)),
 }
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import torch
 
 from fx_interface.symbols import ShapeEnv
 from fx_interface.tensor_spec import TensorSpec
 from primtorch_decomps import promotion
-from primtorch_decomps.pointwise import Kind, as_first, pointwise
+from primtorch_decomps.pointwise import Kind, as_first, decomposition_of, pointwise, pointwise_rule
 from primtorch_decomps.prims import PrimTensor, ops
 from primtorch_decomps.registry import decomposes
 
@@ -134,11 +135,30 @@ def sinc(x: PrimTensor) -> PrimTensor:
     return ops.where(ops.eq(x, 0.0), 1.0, ops.sin(angle) / angle)
 
 
-@pointwise("aten.logit.default", kind=Kind.FLOAT)
-def logit(x: PrimTensor, eps: float | None = None) -> PrimTensor:
-    if eps is not None:
-        x = ops.where(ops.lt(x, eps), eps, ops.where(ops.gt(x, 1.0 - eps), 1.0 - eps, x))
+@decomposes("aten.logit.default", rule=pointwise_rule(Kind.FLOAT, 1))
+def logit(x: PrimTensor, eps: float | None = None) -> Any:
+    return _logit(x) if eps is None else _bounded_logit(x, *logit_bounds(x, eps))
+
+
+def logit_bounds(x: PrimTensor, eps: float) -> tuple[Any, Any]:
+    """``eps`` and ``1 - eps``; on a CPU eager rounds both to the half types: 1 - 1e-6 is 1 there."""
+    compute = promotion.compute_dtype(x.dtype)
+    if compute is x.dtype or x.device.type != "cpu":
+        return eps, 1.0 - eps
+    low = ops.full((), eps, x.dtype, x.device)
+    return low, ops.convert_dtype(1.0 - ops.convert_dtype(low, compute), x.dtype)
+
+
+def _log_of_odds(x: PrimTensor) -> PrimTensor:
     return ops.log(x / (1.0 - x))
+
+
+def _log_of_bounded_odds(x: PrimTensor, low: Any, high: Any) -> PrimTensor:
+    return _log_of_odds(ops.where(ops.lt(x, low), low, ops.where(ops.gt(x, high), high, x)))
+
+
+_logit = decomposition_of(_log_of_odds, Kind.FLOAT, 1)
+_bounded_logit = decomposition_of(_log_of_bounded_odds, Kind.FLOAT, 3)
 
 
 @pointwise("aten.nan_to_num.default", kind=Kind.EXACT, layout=as_first)

@@ -93,7 +93,7 @@ def hardswish(x: PrimTensor) -> PrimTensor:
     return x * ops.minimum(ops.maximum(x + 3.0, 0.0), 6.0) / 6.0
 
 
-@pointwise("aten.hardshrink.default")
+@pointwise("aten.hardshrink.default", stored=(1,))
 def hardshrink(x: PrimTensor, lambd: float = 0.5) -> PrimTensor:
     return ops.where(ops.ge(x, -lambd) & ops.le(x, lambd), 0.0, x)
 
@@ -105,7 +105,13 @@ def softshrink(x: PrimTensor, lambd: float = 0.5) -> PrimTensor:
 
 @pointwise("aten.threshold.default", kind=Kind.EXACT)
 def threshold(x: PrimTensor, threshold: Any, value: Any) -> PrimTensor:
-    return ops.where(ops.le(x, threshold), promotion.cast_number(value, x.dtype), x)
+    below = ops.le(as_compared(x), threshold)
+    return ops.where(below, promotion.cast_number(value, x.dtype), x)
+
+
+def as_compared(x: PrimTensor) -> PrimTensor:
+    """``x`` as eager compares it with a threshold: on a CPU half types in float32, the threshold is not rounded."""
+    return ops.convert_dtype(x, promotion.compute_dtype(x.dtype)) if x.device.type == "cpu" else x
 
 
 @pointwise("aten._prelu_kernel.default", operands=2, layout=as_first)

@@ -13,7 +13,14 @@ from typing import Any
 from fx_interface.symbols import ShapeEnv
 from fx_interface.tensor_spec import TensorSpec, contiguous_strides
 from primtorch_decomps import promotion
-from primtorch_decomps.decomps.neural_networks.activations import SQRT_HALF, TANH_CUBIC, TANH_SCALE, halves
+from primtorch_decomps.decomps.arithmetic.unary import logit_bounds
+from primtorch_decomps.decomps.neural_networks.activations import (
+    SQRT_HALF,
+    TANH_CUBIC,
+    TANH_SCALE,
+    as_compared,
+    halves,
+)
 from primtorch_decomps.decomps.neural_networks.normalization import wide
 from primtorch_decomps.pointwise import (
     Kind,
@@ -34,7 +41,7 @@ _DENSITY_SCALE = 1.0 / math.sqrt(2.0 * math.pi)
 @pointwise("aten.threshold_backward.default", kind=Kind.EXACT, operands=2, layout=second_first)
 def threshold_backward(grad: PrimTensor, x: PrimTensor, threshold: Any) -> PrimTensor:
     zero = 0.0 if grad.dtype.is_floating_point else 0
-    return ops.where(ops.le(x, threshold), zero, grad)
+    return ops.where(ops.le(as_compared(x), threshold), zero, grad)
 
 
 @pointwise("aten.sigmoid_backward.default", operands=2)
@@ -142,18 +149,29 @@ def mish_backward(grad: PrimTensor, x: PrimTensor) -> PrimTensor:
     return grad * (bend + x * gate * (1.0 - bend * bend))
 
 
-@pointwise("aten.hardshrink_backward.default", "aten.softshrink_backward.default", operands=2)
+@pointwise("aten.hardshrink_backward.default", "aten.softshrink_backward.default", operands=2, stored=(2,))
 def shrink_backward(grad: PrimTensor, x: PrimTensor, lambd: float) -> PrimTensor:
     return ops.where(ops.lt(x, -lambd) | ops.gt(x, lambd), grad, 0.0)
 
 
-@pointwise("aten.logit_backward.default", operands=2)
-def logit_backward(grad: PrimTensor, x: PrimTensor, eps: float | None = None) -> PrimTensor:
-    slope = grad / (x * (1.0 - x))
+@decomposes("aten.logit_backward.default", rule=pointwise_rule(Kind.ARITHMETIC, 2))
+def logit_backward(grad: PrimTensor, x: PrimTensor, eps: float | None = None) -> Any:
     if eps is None:
-        outside = ops.lt(x, 0.0) | ops.gt(x, 1.0)
-        return ops.where(outside, math.nan, slope)
-    return ops.where(ops.ge(x, eps) & ops.le(x, 1.0 - eps), slope, 0.0)
+        return _slope_of_logit(grad, x)
+    return _slope_of_bounded_logit(grad, x, *logit_bounds(x, eps))
+
+
+def _logit_slope(grad: PrimTensor, x: PrimTensor) -> PrimTensor:
+    outside = ops.lt(x, 0.0) | ops.gt(x, 1.0)
+    return ops.where(outside, math.nan, grad / (x * (1.0 - x)))
+
+
+def _bounded_logit_slope(grad: PrimTensor, x: PrimTensor, low: Any, high: Any) -> PrimTensor:
+    return ops.where(ops.ge(x, low) & ops.le(x, high), grad / (x * (1.0 - x)), 0.0)
+
+
+_slope_of_logit = decomposition_of(_logit_slope, Kind.ARITHMETIC, 2)
+_slope_of_bounded_logit = decomposition_of(_bounded_logit_slope, Kind.ARITHMETIC, 4)
 
 
 def _slope_of_log_sigmoid(grad: PrimTensor, x: PrimTensor) -> PrimTensor:
