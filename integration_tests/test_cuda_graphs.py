@@ -198,3 +198,26 @@ def test_a_cpu_needs_no_graphs(caplog: pytest.LogCaptureFixture) -> None:
     for _ in range(4):
         torch.testing.assert_close(called(torch.ones(3)), torch.full((3,), 2.0))
     assert not caplog.records
+
+
+def test_an_evaluation_between_steps_leaves_gradients_in_their_memory(recorder: Recorder) -> None:
+    """It was recorded first, and would overwrite them: it is recorded once more, and they are never copied."""
+    evaluated, ours, theirs = network(), network(), network()
+    evaluated.eval()
+    evaluate, called = compiled(evaluated), compiled(ours)
+    x = torch.randn(8, 16)
+    for step in range(24):
+        if step < 6 or step % 5 == 0:
+            with torch.no_grad():
+                torch.testing.assert_close(evaluate(x), evaluated(x))
+        if step >= 6:
+            ours.zero_grad()
+            theirs.zero_grad()
+            for call in (called, theirs):
+                call(x).square().sum().backward()
+            same([p.grad for p in ours.parameters()], [p.grad for p in theirs.parameters()])  # type: ignore[misc]
+    made = [key.recording for graph in recorder.graphs for key in graph._keys.values()]
+    recordings = [recording for recording in made if recording is not None]
+    assert len(recordings) == 3
+    assert recorder.captures == 4
+    assert not any(recording.results.copied for recording in recordings)

@@ -139,3 +139,26 @@ def test_a_bias_is_fused_with_what_follows(monkeypatch: pytest.MonkeyPatch) -> N
     assert len(program.kernels) == 1
     (call,) = [step for step in program.steps if type(step).__name__ == "CallExtern"]
     assert call.args[2] is None
+
+
+def test_attention_without_dropout_keeps_no_random_state() -> None:
+    """What lies on the CPU is replaced by what lies where the gradient is; the rest is handed on."""
+    backward = torch.ops.aten._scaled_dot_product_efficient_attention_backward.default
+    x, state = torch.empty(1, device="meta"), torch.zeros((), dtype=torch.int64)
+    handed: list[tuple[Any, ...]] = []
+
+    class Heard(torch.utils._python_dispatch.TorchDispatchMode):
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            if func is backward:
+                handed.append(args)
+                return x, x, x, None
+            return func(*args, **(kwargs or {}))
+
+    given = (x, x, x, x, None, x, x, state, state)
+    with Heard():
+        KEPT_IN_PARTS[backward](*given, 0.0, [True, True, True, False], True, scale=0.5)
+    (args,) = handed
+    assert [arg.device.type for arg in args[7:9]] == ["meta", "meta"]
+    assert args[9:] == (0.0, [True, True, True, False], True)
+    assert KEPT_IN_PARTS[backward](*given, 0.1, [True] * 4) is NotImplemented
+    assert KEPT_IN_PARTS[backward](*args) is NotImplemented

@@ -3,7 +3,8 @@
 The gradient of a logarithm of a softmax is computed from its result, which has as many elements as its argument, often
 of twice the bytes. Of the largest element and the sum of a row, and the argument, a fused kernel computes it again.
 torch adds the bias of a convolution by a kernel of its own, and sums up its gradient by another: as an addition both
-are fused with what stands around them.
+are fused with what stands around them. Memory-efficient attention returns the state of the random numbers on the CPU,
+where no CUDA graph can keep it; without dropout nothing reads it.
 """
 
 from __future__ import annotations
@@ -72,10 +73,47 @@ def _convolution_backward(
     return x_grad, weight_grad, grad.sum((0, *range(2, grad.dim())))
 
 
+def _attention_backward(
+    grad: Tensor,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    bias: Tensor | None,
+    out: Tensor,
+    logsumexp: Tensor,
+    seed: Tensor,
+    offset: Tensor,
+    dropout_p: float,
+    wanted: Sequence[bool],
+    is_causal: bool = False,
+    *,
+    scale: float | None = None,
+) -> Any:
+    if dropout_p or seed.device == grad.device:
+        return NotImplemented
+    unread = torch.zeros((), dtype=seed.dtype, device=grad.device)
+    return torch.ops.aten._scaled_dot_product_efficient_attention_backward.default(
+        grad,
+        query,
+        key,
+        value,
+        bias,
+        out,
+        logsumexp,
+        unread,
+        unread,
+        dropout_p,
+        wanted,
+        is_causal,
+        scale=scale,
+    )
+
+
 KEPT_IN_PARTS: Final[Mapping[OpOverload, Callable[..., Any]]] = MappingProxyType(
     {
         torch.ops.aten._log_softmax.default: _log_softmax,
         torch.ops.aten.convolution.default: _convolution,
         torch.ops.aten.convolution_backward.default: _convolution_backward,
+        torch.ops.aten._scaled_dot_product_efficient_attention_backward.default: _attention_backward,
     }
 )

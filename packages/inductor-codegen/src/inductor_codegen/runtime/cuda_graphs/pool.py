@@ -97,9 +97,9 @@ class Pool:
         storage = tensor.untyped_storage()._cdata
         return any(storage in results.held or storage in results.of_inputs for results in self._given_out)
 
-    def use(self, results: GivenOut) -> Use:
+    def use(self, results: GivenOut, *, spares: bool = False) -> Use:
         """What keeps the recording with these results from being replayed. Results that callers hold are copied for
-        them from now on."""
+        them from now on; with ``spares`` not those of other recordings, which one that is made anew leaves alone."""
         self._forget()
         found = Use.NOTHING
         for later in self._given_out:
@@ -109,7 +109,8 @@ class Pool:
                 if number in later.kept:
                     found = Use.BACKWARD
                 else:
-                    later.copied.add(number)
+                    if later is results or not spares:
+                        later.copied.add(number)
                     found = Use.CALLER if found is Use.NOTHING else found
         return found
 

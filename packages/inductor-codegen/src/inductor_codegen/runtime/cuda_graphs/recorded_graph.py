@@ -30,6 +30,8 @@ MOST_MOVES = 8
 """So often a graph is recorded again because inputs that it writes to, or parameters, are somewhere else."""
 MOST_WAITS = 16
 """So many calls in a row may find memory in use before the recording is given up."""
+SPARES = 2
+"""So often a graph is recorded again because callers hold results of others, before they are given copies of these."""
 STAYS = 1 << 16
 """Bytes of an input from which it is not copied if it has been in one place up to now."""
 
@@ -60,10 +62,10 @@ class GraphForm:
 class _Key:
     """What is known of the calls with the same numbers and settings, in one pool."""
 
-    __slots__ = ("calls", "is_rejected", "places", "recording", "trial", "waits", "written")
+    __slots__ = ("calls", "is_rejected", "places", "recording", "spared", "trial", "waits", "written")
 
     def __init__(self) -> None:
-        self.calls = self.waits = 0
+        self.calls = self.spared = self.waits = 0
         self.is_rejected = False
         self.trial = Trial()
         self.places: dict[int, int | None] = {}
@@ -157,11 +159,12 @@ class RecordedGraph:
             if not (self._may_record() and self._follow(known, moved, inputs, around.pool)):
                 return None
             return self._recorded(known, inputs, around.pool)
-        match around.pool.use(recording.results):
+        match around.pool.use(recording.results, spares=known.spared < SPARES):
             case Use.BACKWARD:
                 self._wait(known, "what it keeps for the backward is in use whenever it is called")
                 return None
             case Use.CALLER:  # the memory is the callers' now
+                known.spared += 1
                 return self._recorded(known, inputs, around.pool)
             case Use.NOTHING:
                 known.waits = 0

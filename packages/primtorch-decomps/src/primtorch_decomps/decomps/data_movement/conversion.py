@@ -9,6 +9,7 @@ import torch
 from fx_interface.symbols import ShapeEnv
 from fx_interface.tensor_spec import TensorSpec
 from primtorch_decomps.errors import RuleMismatchError
+from primtorch_decomps.pointwise import move_scalar
 from primtorch_decomps.prims import PrimTensor, broadcast_to, ops
 from primtorch_decomps.registry import decomposes
 from primtorch_decomps.shapes import broadcast, required
@@ -66,7 +67,9 @@ def copy(x: PrimTensor, src: PrimTensor | float, non_blocking: bool = False) -> 
     if not isinstance(src, PrimTensor):
         return ops.full(x.sizes, src, dtype=x.dtype, device=x.device)
     if src.device != x.device:
-        return NotImplemented
+        if src.rank or src.device.type != "cpu":
+            return NotImplemented
+        src = move_scalar(src, x.device)
     converted = ops.convert_dtype(src, x.dtype)
     moved = broadcast_to(converted, x.sizes)
     return ops.clone(moved) if moved is src else moved
