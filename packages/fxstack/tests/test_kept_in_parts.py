@@ -162,3 +162,53 @@ def test_attention_without_dropout_keeps_no_random_state() -> None:
     assert args[9:] == (0.0, [True, True, True, False], True)
     assert KEPT_IN_PARTS[backward](*given, 0.1, [True] * 4) is NotImplemented
     assert KEPT_IN_PARTS[backward](*args) is NotImplemented
+
+
+POOLS = [
+    ((2, 3, 9, 11), {"kernel_size": 3, "stride": 2, "padding": 1}),
+    ((3, 9, 11), {"kernel_size": (2, 5), "stride": (3, 1), "padding": (0, 2)}),
+    ((2, 3, 9, 4), {"kernel_size": 3, "stride": 2, "padding": 1, "ceil_mode": True}),
+    ((2, 3, 9, 12), {"kernel_size": 2}),
+    ((2, 3, 9, 3), {"kernel_size": (1, 3), "padding": (0, 1)}),
+]
+
+
+@pytest.mark.parametrize(("sizes", "given"), POOLS)
+@pytest.mark.parametrize("values", [None, -torch.inf, torch.nan, 0.0])
+def test_places_of_the_largest(
+    sizes: tuple[int, ...], given: dict[str, Any], values: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kept_in_parts, "_GPU", "cpu")
+    x = torch.randn(sizes) if values is None else torch.full(sizes, values)
+    expected = nn.functional.max_pool2d(x, return_indices=True, **given)
+    made = KEPT_IN_PARTS[torch.ops.aten.max_pool2d_with_indices.default](x, **given)
+    for one, other in zip(made, expected, strict=True):
+        torch.testing.assert_close(one, other, equal_nan=True, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "given"), [((1, 20, 20), {"kernel_size": 12}), ((1, 9, 9), {"kernel_size": 2, "dilation": 2})]
+)
+def test_windows_whose_places_stay_as_they_are(
+    sizes: tuple[int, ...], given: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One whose places take more than eight bits, and one with gaps."""
+    monkeypatch.setattr(kept_in_parts, "_GPU", "cpu")
+    pool = KEPT_IN_PARTS[torch.ops.aten.max_pool2d_with_indices.default]
+    assert pool(torch.ones(sizes), **given) is NotImplemented
+
+
+@pytest.mark.parametrize("budget", [1.0, 0.5])
+def test_a_byte_is_kept_of_a_place(budget: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kept_in_parts, "_GPU", "cpu")
+    options = {"activation_budget": budget, "cache": False}
+    compiled = fxstack.compile(lambda x: nn.functional.max_pool2d(x, 3, 2, 1), fullgraph=True, options=options)
+    kept: list[torch.dtype] = []
+    x, y = (torch.randn(2, 3, 9, 11, generator=torch.Generator().manual_seed(1)) for _ in range(2))
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: kept.append(t.dtype) or t, lambda t: t):
+        result = compiled(x.requires_grad_())
+    assert torch.int8 in kept
+    assert torch.int64 not in kept
+    result.square().sum().backward()
+    nn.functional.max_pool2d(y.requires_grad_(), 3, 2, 1).square().sum().backward()
+    torch.testing.assert_close(x.grad, y.grad)

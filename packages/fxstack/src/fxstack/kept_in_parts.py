@@ -4,7 +4,8 @@ The gradient of a logarithm of a softmax is computed from its result, which has 
 of twice the bytes. Of the largest element and the sum of a row, and the argument, a fused kernel computes it again.
 torch adds the bias of a convolution by a kernel of its own, and sums up its gradient by another: as an addition both
 are fused with what stands around them. Memory-efficient attention returns the state of the random numbers on the CPU,
-where no CUDA graph can keep it; without dropout nothing reads it.
+where no CUDA graph can keep it; without dropout nothing reads it. Where the largest element of a window stands is told
+by an integer of eight bytes for each window; its place in the window takes one.
 """
 
 from __future__ import annotations
@@ -19,13 +20,15 @@ from torch._ops import OpOverload
 
 _WIDE: Final = (torch.float32, torch.float64)
 _GPU: Final = "cuda"
+_SMALL: Final = 127
+"""Elements of a window whose places fit into eight bits."""
 
 
 def _log_softmax(x: Tensor, dim: int, half_to_float: bool) -> Any:
     no_row = any(isinstance(size, int) and size == 0 for size in x.shape) or x.dim() == 0
     if no_row or not (half_to_float or x.dtype in _WIDE):
         return NotImplemented
-    wide = x.to(torch.float32) if half_to_float else x
+    wide = _to(x, torch.float32) if half_to_float else x
     shifted = wide - wide.amax(dim, keepdim=True)
     return shifted - shifted.exp().sum(dim, keepdim=True).log()
 
@@ -73,6 +76,45 @@ def _convolution_backward(
     return x_grad, weight_grad, grad.sum((0, *range(2, grad.dim())))
 
 
+def _max_pool(
+    x: Tensor,
+    kernel_size: Sequence[int],
+    stride: Sequence[int] = (),
+    padding: int | Sequence[int] = 0,
+    dilation: int | Sequence[int] = 1,
+    ceil_mode: bool = False,
+) -> Any:
+    """What is kept is small: the place in the window, which ``places`` is computed of."""
+    window, border, apart = _pair(kernel_size), _pair(padding), _pair(dilation)
+    steps = _pair(stride) if stride else window
+    fits = window[0] * window[1] <= _SMALL and isinstance(x.shape[-1], int) and window[1] <= x.shape[-1]
+    if x.device.type != _GPU or apart != (1, 1) or not fits:
+        return NotImplemented
+    found, places = torch.ops.aten.max_pool2d_with_indices.default(
+        x, window, steps, border, apart, ceil_mode
+    )
+    width = x.shape[-1]
+    rows, columns = (
+        torch.arange(found.shape[axis - 2], device=x.device) * steps[axis] - border[axis] for axis in range(2)
+    )
+    corners = rows.unsqueeze(1) * width + columns
+    behind = places - corners
+    in_window = torch.div(behind, width, rounding_mode="trunc") * window[1] + torch.fmod(behind, width)
+    kept = _to(_to(in_window, torch.int8), torch.int64)
+    row, column = torch.div(kept, window[1], rounding_mode="trunc"), torch.fmod(kept, window[1])
+    return found, corners + row * width + column
+
+
+def _to(x: Tensor, dtype: torch.dtype) -> Tensor:
+    """A conversion that is a copy; ``Tensor.to`` may be a view, and partitioners ask what memory one keeps."""
+    converted: Tensor = torch.ops.aten._to_copy.default(x, dtype=dtype)
+    return converted
+
+
+def _pair(given: int | Sequence[int]) -> tuple[int, int]:
+    return (given, given) if isinstance(given, int) else (given[0], given[-1])
+
+
 def _attention_backward(
     grad: Tensor,
     query: Tensor,
@@ -114,6 +156,7 @@ KEPT_IN_PARTS: Final[Mapping[OpOverload, Callable[..., Any]]] = MappingProxyType
         torch.ops.aten._log_softmax.default: _log_softmax,
         torch.ops.aten.convolution.default: _convolution,
         torch.ops.aten.convolution_backward.default: _convolution_backward,
+        torch.ops.aten.max_pool2d_with_indices.default: _max_pool,
         torch.ops.aten._scaled_dot_product_efficient_attention_backward.default: _attention_backward,
     }
 )
