@@ -202,7 +202,9 @@ def test_windows_whose_places_stay_as_they_are(
 def test_a_byte_is_kept_of_a_place(budget: float, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kept_in_parts, "_GPU", "cpu")
     options = {"activation_budget": budget, "cache": False}
-    compiled = fxstack.compile(lambda x: nn.functional.max_pool2d(x, 3, 2, 1), fullgraph=True, options=options)
+    compiled = fxstack.compile(
+        lambda x: nn.functional.max_pool2d(x, 3, 2, 1), fullgraph=True, options=options
+    )
     kept: list[torch.dtype] = []
     x, y = (torch.randn(2, 3, 9, 11, generator=torch.Generator().manual_seed(1)) for _ in range(2))
     with torch.autograd.graph.saved_tensors_hooks(lambda t: kept.append(t.dtype) or t, lambda t: t):

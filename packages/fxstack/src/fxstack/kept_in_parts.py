@@ -90,9 +90,7 @@ def _max_pool(
     fits = window[0] * window[1] <= _SMALL and isinstance(x.shape[-1], int) and window[1] <= x.shape[-1]
     if x.device.type != _GPU or apart != (1, 1) or not fits:
         return NotImplemented
-    found, places = torch.ops.aten.max_pool2d_with_indices.default(
-        x, window, steps, border, apart, ceil_mode
-    )
+    found, places = torch.ops.aten.max_pool2d_with_indices.default(x, window, steps, border, apart, ceil_mode)
     width = x.shape[-1]
     rows, columns = (
         torch.arange(found.shape[axis - 2], device=x.device) * steps[axis] - border[axis] for axis in range(2)
