@@ -10,6 +10,7 @@ import builtins
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from dynamo_capture.foundation.class_members import is_subtype
 from dynamo_capture.frames.steps import Step
 
 
@@ -44,9 +45,9 @@ def _raises_again(steps: Sequence[Step], handler: int, names: Mapping[str, Any])
         if load.opname != "LOAD_GLOBAL" or check.opname != "CHECK_EXC_MATCH" or "IF_FALSE" not in jump.opname:
             return None
         caught = None if load.argval in names else vars(builtins).get(load.argval)
-        if not (isinstance(caught, type) and issubclass(caught, BaseException)):
+        if not (isinstance(caught, type) and is_subtype(caught, BaseException)):
             return None
-        if issubclass(GeneratorExit, caught):
+        if is_subtype(GeneratorExit, caught):
             return None
         index = jump.target
     return steps[index]

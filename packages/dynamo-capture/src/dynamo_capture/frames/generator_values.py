@@ -7,11 +7,13 @@ import types
 import warnings
 
 from dynamo_capture.foundation.errors import UserRaise
+from dynamo_capture.frames import tracebacks
 from dynamo_capture.frames.frame import Frame, Yield
 from dynamo_capture.frames.generator_exits import passes
 from dynamo_capture.frames.steps import Step
 from dynamo_capture.values import (
     Const,
+    FunctionValue,
     IteratorStop,
     IteratorValue,
     ObjectIterator,
@@ -27,18 +29,30 @@ _OLD_THROW = (
 """The warning about ``throw`` with a class and a value."""
 
 
+_NAMES = ("__name__", "__qualname__")
+
+
 class GeneratorValue(IteratorValue):
     """A generator: a frame that is suspended between its items."""
 
-    __slots__ = ("finished", "frame", "remade", "running", "started")
+    __slots__ = ("finished", "frame", "function", "named", "remade", "running", "started")
     python_class = types.GeneratorType
 
-    def __init__(self, frame: Frame) -> None:
+    def __init__(self, frame: Frame, function: Value) -> None:
         self.frame = frame
+        self.function = function
+        given = function.attrs if isinstance(function, FunctionValue) else {}
+        self.named = {name: given[name] for name in _NAMES if name in given}
+        """Names that the function had been given when it made the generator."""
         self.started = False
         self.finished = False
         self.running = False
         self.remade: list[Value] | None = None
+
+    def name(self, tx: Context, name: str) -> str:
+        """``__name__`` or ``__qualname__``: those of the function, when it was called."""
+        found = self.named.get(name)
+        return str(tx.constant(tx.attribute(self.function, name) if found is None else found))
 
     @property
     def ends_by_itself(self) -> bool:
@@ -106,6 +120,7 @@ class GeneratorValue(IteratorValue):
         if self.finished:
             raise UserRaise(exception)
         if not self.started:
+            tracebacks.note(self.frame, self.frame.steps[self.frame.next - 1], exception)
             raise self._ended_by(tx, UserRaise(exception))
         if self.running:
             raise tx.raises(ValueError, "generator already executing")
@@ -175,11 +190,10 @@ class GeneratorValue(IteratorValue):
         return super().call_method(tx, name, args, kwargs)
 
     def own_attribute(self, tx: Context, name: str) -> Value | None:
-        code = self.frame.code
+        if name in _NAMES:
+            return Const(self.name(tx, name))
         facts = {
-            "__name__": code.co_name,
-            "__qualname__": code.co_qualname,
-            "gi_code": code,
+            "gi_code": self.frame.code,
             "gi_running": self.running,
             "gi_suspended": self.started and not (self.running or self.finished),
         }

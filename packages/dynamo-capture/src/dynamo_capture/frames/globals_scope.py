@@ -118,7 +118,10 @@ class GlobalsScope:
         self._tx.effects.global_(self, name)
 
     def _check_apart(self) -> None:
-        """The graph ends where the namespace has also been read as a dictionary."""
+        """The graph ends where the namespace has also been read as a dictionary, and where it is the builtins': other
+        namespaces look names up there."""
+        if self.real is _BUILTINS or self.real is self._tx.inliner.root_builtins:
+            raise GraphBreak(DEFINITION_CHANGED, "a builtin is replaced or deleted")
         if self._tx.wrapping.value_of(self.real) is not None:
             raise GraphBreak(
                 DEFINITION_CHANGED, "a global is set, of a namespace that was read as a dictionary"

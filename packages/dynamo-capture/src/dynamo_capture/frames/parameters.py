@@ -15,10 +15,10 @@ _NOTHING = (lambda: None).__code__
 
 @dataclass(frozen=True, slots=True)
 class Parameters:
-    """What a function takes: its code says the names. ``name`` is what errors call it."""
+    """What a function takes: its code says the names. Errors call it by its ``__qualname__``."""
 
     code: CodeType
-    name: str
+    function: Value
     defaults: Sequence[Value]
     kwdefaults: Mapping[str, Value]
 
@@ -78,8 +78,9 @@ class Parameters:
             co_cellvars=(),
             co_flags=self.code.co_flags & (CO_VARARGS | CO_VARKEYWORDS) | _NOTHING.co_flags,
         )
-        stub = FunctionType(empty, {}, self.name, (None,) * len(self.defaults), ())
-        stub.__qualname__ = self.name
+        name = tx.constant(tx.attribute(self.function, "__qualname__"))
+        stub = FunctionType(empty, {}, name, (None,) * len(self.defaults), ())
+        stub.__qualname__ = name
         stub.__kwdefaults__ = dict.fromkeys(self.kwdefaults)
         tx.fold(lambda: stub(*[None] * positional, **dict.fromkeys(keywords)))
-        raise AssertionError(f"Python takes the call of {self.name}")
+        raise AssertionError(f"Python takes the call of {name}")

@@ -63,7 +63,7 @@ class Inliner:
         tx = self._tx
         if isinstance(function, FunctionValue):
             code, scope = function.code, function.globals
-            taken = Parameters(code, code.co_qualname, function.defaults, function.kwdefaults)
+            taken = Parameters(code, function, function.defaults, function.kwdefaults)
             variables = taken.bind(tx, args, kwargs)
             for name, cell in zip(code.co_freevars, function.closure, strict=True):
                 variables[name] = cell
@@ -72,7 +72,7 @@ class Inliner:
             assert isinstance(real, FunctionType), real
             code, scope = real.__code__, self.scope(real.__globals__)
             self._guard_state(real, function.source)
-            taken = Parameters(code, real.__qualname__, *self._defaults(real, function.source))
+            taken = Parameters(code, function, *self._defaults(real, function.source))
             variables = taken.bind(tx, args, kwargs)
             if real.__closure__:
                 self._close_over(real, function.source, variables)
@@ -85,7 +85,7 @@ class Inliner:
         frame = Frame(tx, prepare(code), scope, variables)
         if frame.is_generator:
             frame.next = self._after_prologue(frame)
-            made = GeneratorValue(frame)
+            made = GeneratorValue(frame, function)
             tx.generators.append(made)
             return made
         done = frame.run()

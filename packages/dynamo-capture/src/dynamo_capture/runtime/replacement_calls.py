@@ -213,6 +213,12 @@ def finished_generator() -> Iterator[Any]:
     return made
 
 
+def named_generator(made: types.GeneratorType[Any, Any, Any], name: str, qualname: str) -> Iterator[Any]:
+    """A generator with names that are not those of its code."""
+    made.__name__, made.__qualname__ = name, qualname
+    return made
+
+
 def dict_iterator(view: Iterable[Any], position: int) -> Iterator[Any]:
     """``iter(view)`` after ``position`` steps."""
     made = iter(view)

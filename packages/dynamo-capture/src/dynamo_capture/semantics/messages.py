@@ -15,6 +15,7 @@ from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.frames.frame import Frame
 from dynamo_capture.guard_kinds.warning_filters import warning_raises
 from dynamo_capture.semantics.registry import handles, pure
+from dynamo_capture.sources.sources import CallSource, known_object
 from dynamo_capture.values import NONE, Const, ObjectValue, Value
 from dynamo_capture.values.base import Context
 
@@ -59,6 +60,9 @@ def warn(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
 def _filters_are_changed(tx: Context) -> bool:
     """Whether the trace has changed what decides on warnings, and not put it back."""
     scope = tx.inliner.scope(vars(warnings))
+    filters = tx.wrapping.value_of(warnings.filters)
+    if filters is not None and tx.effects.has_changed(filters):
+        return True
     return any(not _is_own(tx, scope.real.get(name), value) for name, value in scope.written.items())
 
 
@@ -183,4 +187,20 @@ def log(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return _log(tx, args[0], level, args[2:], kwargs)
 
 
-pure(logging.Logger.isEnabledFor, logging.Logger.getEffectiveLevel, logging.getLogger)
+def _asked(function: Callable[..., Any]) -> Callable[..., Value]:
+    """A question to a logger, whose answer depends on its level, on those above it and on what is disabled: a guard
+    asks again. What the trace has changed there, it has not been told of yet."""
+
+    def handle(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        logger, *given = (tx.constant(arg) for arg in args)
+        if kwargs or not isinstance(logger, logging.Logger) or tx.effects.log:
+            raise GraphBreak(OUTSIDE_WORLD, f"{function.__qualname__} is asked after effects")
+        source = CallSource(known_object(function), (known_object(logger), *given), ())
+        return tx.wrap(tx.fold(lambda: function(logger, *given)), source)
+
+    return handle
+
+
+for _question in (logging.Logger.isEnabledFor, logging.Logger.getEffectiveLevel):
+    handles(_question)(_asked(_question))
+pure(logging.getLogger)

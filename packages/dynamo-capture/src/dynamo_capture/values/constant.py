@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+import fx_guards
 from dynamo_capture.foundation import numpy_types
 from dynamo_capture.foundation.class_members import is_heap_type, is_of_library, member, name_of
 from dynamo_capture.foundation.errors import NotConstant
@@ -139,9 +140,11 @@ class Const(Value):
     def _followed(self, tx: Context, special: str, args: list[Value]) -> Value | None:
         """What a special method that is written in Python gives, as those of flags and of metaclasses are."""
         found = tx.attributes.in_class(type(self.value), special)
-        if not isinstance(found, types.FunctionType):
+        if isinstance(found, types.FunctionType):
+            return tx.inliner.call_function(Const(found), [self, *args], {})
+        if isinstance(found, _FOLDED) or found is fx_guards.ABSENT or is_of_library(type(self.value)):
             return None
-        return tx.inliner.call_function(Const(found), [self, *args], {})
+        raise self.unsupported(f"calling {special}, which is no function,")
 
     def contains(self, tx: Context, item: Value) -> bool:
         answer = self._followed(tx, "__contains__", [item])
@@ -213,6 +216,8 @@ class Const(Value):
         return text if len(text) < 80 else text[:77] + "..."
 
 
+_FOLDED = (types.WrapperDescriptorType, types.MethodDescriptorType, types.ClassMethodDescriptorType)
+"""Special methods in C."""
 _TOLD_APART = (torch.device, range, slice)
 """Immutable objects that are guarded by equality and are not kept once for all, as small numbers and texts mostly are:
 which one it is, ``is`` tells."""

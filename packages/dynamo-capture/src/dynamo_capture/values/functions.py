@@ -57,6 +57,7 @@ class FunctionValue(Value):
         "kwdefaults_dict",
         "name",
         "qualname",
+        "real",
         "source",
     )
     python_class = types.FunctionType
@@ -74,6 +75,8 @@ class FunctionValue(Value):
         self.attrs: dict[Any, Value] = {}
         """By name; what only its dictionary holds, under a name that is another attribute, by a tuple of the name."""
         self.source: Source | None = None
+        self.real: types.FunctionType | None = None
+        """The function, if it existed: one that is made anew for each call, and known by its code."""
 
     @property
     def kwdefaults(self) -> dict[str, Value]:

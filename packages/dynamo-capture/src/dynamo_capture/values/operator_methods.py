@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from dynamo_capture.foundation.break_kinds import OBJECT_OPERATION
+from dynamo_capture.foundation.class_members import LIBRARIES, member
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.values.base import Context
 
@@ -98,3 +99,19 @@ def check_metaclass(tx: Context, operand: Any, *specials: str | None) -> None:
     for name in specials:
         if name and isinstance(tx.attributes.in_class(type(operand), name), types.FunctionType):
             raise GraphBreak(OBJECT_OPERATION, f"{name} of {type(operand).__name__}, the class of a class")
+
+
+def check_shown(real: Any) -> None:
+    """A graph break where the text of an object, or of one in a container, runs code of a metaclass."""
+    if isinstance(real, (list, tuple, set, frozenset)):
+        for item in real:
+            check_shown(item)
+    elif isinstance(real, dict):
+        for key, item in real.items():
+            check_shown(key)
+            check_shown(item)
+    elif isinstance(real, type) and type(real) is not type:
+        for name in ("__str__", "__repr__", "__format__"):
+            said = member(type(real), name)
+            if isinstance(said, types.FunctionType) and said.__module__.partition(".")[0] not in LIBRARIES:
+                raise GraphBreak(OBJECT_OPERATION, f"{name} of {type(real).__name__}, the class of a class")

@@ -31,7 +31,7 @@ from dynamo_capture.values import (
     Value,
 )
 from dynamo_capture.values.base import Context
-from dynamo_capture.values.containers.keys import HashedKey
+from dynamo_capture.values.containers.keys import HashedKey, set_apart
 from dynamo_capture.values.containers.mapping_views import VIEWS, DictView, ProxyValue
 from dynamo_capture.variable_builder.objects import wraps, wraps_once
 from fx_interface.source import AttrSource, ItemSource, Source
@@ -124,6 +124,8 @@ def _keys_of_members(tx: Context, real: Any, members: list[Value]) -> list[Any]:
             raise GraphBreak(UNKNOWN_HASH, "a set has a tuple with an object that has its own __hash__")
         else:
             keys.append(tx.hash_key(member))
+    if hashes:
+        set_apart(keys)
     return keys
 
 

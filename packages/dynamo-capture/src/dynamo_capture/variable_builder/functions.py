@@ -41,7 +41,8 @@ def _function(tx: Context, real: Any, source: Source) -> Value:
         return found
     tx.guards.length(AttrSource(source, "__dict__"), vars(real))
     made = _by_code(tx, real, source)
-    made.source = source
+    made.source, made.real = source, real
+    made.name, made.qualname = real.__name__, real.__qualname__
     if real.__defaults__ is not None:
         defaults = AttrSource(source, "__defaults__")
         tx.guards.length(defaults, real.__defaults__)

@@ -168,6 +168,21 @@ def _push_started(to: Reconstruction, iterators: Sequence[Value], *more: Value) 
 @makes(GeneratorValue)
 def generator(to: Reconstruction, value: GeneratorValue) -> None:
     """Generators, suspended where they were."""
+    code = value.frame.code
+    names = [value.name(to.tx, "__name__"), value.name(to.tx, "__qualname__")]
+    if value.finished or names != [code.co_name, code.co_qualname]:
+
+        def arguments() -> None:
+            _unnamed_generator(to, value)
+            for name in names:
+                to.emitter.load_const(name)
+
+        to.call(replacement_calls.named_generator, arguments, 3)
+    else:
+        _unnamed_generator(to, value)
+
+
+def _unnamed_generator(to: Reconstruction, value: GeneratorValue) -> None:
     parts = remade(value, to.tx.resumes)
     if value.finished:
         made: Callable[..., Any] = replacement_calls.finished_generator

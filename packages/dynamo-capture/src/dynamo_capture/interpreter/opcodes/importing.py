@@ -28,6 +28,10 @@ def import_name(frame: Frame, step: Step) -> None:
     scope = frame.globals.real
     if not level:
         check_import(frame.tx, step.argval)
+    elif scope.get("__package__") is None and scope.get("__spec__") is None:
+        raise GraphBreak(
+            NOT_IN_PYTHON, "a module that does not know its package is to import relatively, which warns"
+        )
     try:
         found = frame.tx.fold(lambda: _IMPORT(step.argval, scope, None, names, level))
     except UserRaise as raised:

@@ -11,15 +11,17 @@ import torch
 import fx_guards
 from dynamo_capture._eval_frame import RegionFunction
 from dynamo_capture.foundation.break_kinds import AUTOGRAD_FUNCTION, DESCRIPTOR
-from dynamo_capture.foundation.class_members import CLASS_OF_OBJECTS, member, runs_program
+from dynamo_capture.foundation.class_members import CLASS_OF_OBJECTS, runs_program
 from dynamo_capture.foundation.errors import GraphBreak, UserRaise
 from dynamo_capture.runtime.replacement_calls import C_SLOTS
 from dynamo_capture.semantics.attributes.lookup import (
     ABSENT,
     C_METHODS,
     MODULE_GETATTR,
+    NAMED_FIELD,
     Lookup,
     Missing,
+    field_index,
     goes_first,
     has_dict,
     has_guardable_dict,
@@ -207,9 +209,8 @@ class InstanceAttributes(Lookup):
             made = tx.wrap(real, AttrSource(obj.source, name)) if obj.source is not None else tx.known(real)
             obj.reads[name] = made
             return made
-        fields = member(obj.cls, "_fields", ())
-        if name in fields and isinstance(obj.base, TupleValue):
-            return obj.base.item(tx, fields.index(name))
+        if isinstance(found, NAMED_FIELD) and isinstance(obj.base, TupleValue):
+            return obj.base.item(tx, field_index(found))
         getter = self.in_class(type(found), "__get__")
         if isinstance(getter, types.FunctionType):
             return tx.inliner.call_function(Const(getter), [tx.known(found), obj, Const(obj.cls)], {})

@@ -119,6 +119,8 @@ class KnownAttributes(Lookup):
                 return scope.read("__getattr__").call(tx, [Const(name)], {})
             if is_own and "__getattr__" not in vars(module):
                 scope.guard_absent("__getattr__")
+            if is_own and vars(module).get("__getattr__", ABSENT) is not ABSENT:
+                raise GraphBreak(DESCRIPTOR, f"a callable object answers for {_name_of(module)}.{name}")
         return tx.known(tx.fold(lambda: getattr(module, name)))
 
     def of_class(self, owner: Const, name: str) -> Value:
@@ -127,7 +129,9 @@ class KnownAttributes(Lookup):
         meta = type(cls)
         if name == "__annotations__" and name not in cls.__dict__ and not is_immutable(cls):
             raise _makes_annotations(cls)
-        if isinstance(cls, enum.EnumMeta) or name in _CLASS_FACTS:
+        if name in _CLASS_FACTS or (
+            isinstance(cls, enum.EnumMeta) and not self._is_answered_by_program(cls, name)
+        ):
             if name in ("__mro__", "__bases__", "__base__"):
                 self.guard_bases(cls)
             elif name in ("__name__", "__qualname__"):
@@ -147,6 +151,17 @@ class KnownAttributes(Lookup):
         if isinstance(fallback, types.FunctionType):
             return tx.inliner.call_function(Const(fallback), [owner, Const(name)], {})
         return tx.known(tx.fold(lambda: getattr(cls, name)))
+
+    def _is_answered_by_program(self, cls: type, name: str) -> bool:
+        """Whether a descriptor of the program, or its metaclass, gives what an enumeration has under a name."""
+        in_meta, found = self.in_class(type(cls), name), self.in_class(cls, name)
+        if is_property(in_meta):
+            return str(getattr(in_meta.fget, "__module__", None)).partition(".")[0] not in LIBRARIES
+        if in_meta is ABSENT and found is ABSENT:
+            fallback = self.in_class(type(cls), "__getattr__")
+            return str(getattr(fallback, "__module__", enum.__name__)).partition(".")[0] not in LIBRARIES
+        asked = (in_meta, found) if found is not ABSENT else (in_meta,)
+        return any(not is_of_library(type(one)) and has_member(type(one), "__get__") for one in asked)
 
     def _of_class_plainly(self, owner: Const, name: str) -> Value | None:
         """``type.__getattribute__(cls, name)``; None where nothing is found."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import sys
 import threading
 import types
@@ -32,6 +33,16 @@ C_METHODS = (
 MODULE_GETATTR: Any = torch.nn.Module.__getattr__
 MODULE_SETATTR: Any = torch.nn.Module.__setattr__
 """As torch defines them: a program may put something else there."""
+
+
+NAMED_FIELD = type(vars(collections.namedtuple("_One", "field"))["field"])
+"""What a named tuple's class has under a field's name."""
+
+
+def field_index(field: Any) -> int:
+    """Which item of a tuple a field of its class shows: what ``_fields`` says, a program may change."""
+    _, (index, *_) = field.__reduce__()
+    return int(index)
 
 
 class Missing(Exception):

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import collections
 import types
 from typing import Any
 
 import fx_guards
 from dynamo_capture.foundation.break_kinds import DESCRIPTOR
-from dynamo_capture.foundation.class_members import CLASS_OF_OBJECTS, has_member, member
+from dynamo_capture.foundation.class_members import CLASS_OF_OBJECTS, has_member, is_immutable
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.foundation.known_objects import is_known
 from dynamo_capture.foundation.type_names import message_name
@@ -16,8 +15,10 @@ from dynamo_capture.runtime.replacement_calls import C_SLOTS
 from dynamo_capture.semantics.attributes.lookup import (
     ABSENT,
     C_METHODS,
+    NAMED_FIELD,
     Lookup,
     dict_item,
+    field_index,
     instance_dict_of,
     is_property,
 )
@@ -39,8 +40,6 @@ from dynamo_capture.values import (
 from dynamo_capture.values.objects.instance_dict import FunctionDictValue
 from fx_interface.source import AttrSource, InstanceDictSource
 
-_NAMED_FIELD = type(vars(collections.namedtuple("_One", "field"))["field"])
-
 
 class MadeAttributes(Lookup):
     """Attributes of values that are no objects of the program's own classes."""
@@ -51,14 +50,8 @@ class MadeAttributes(Lookup):
         found = self.in_class(cls, name)
         if name == "__class__" and found is CLASS_OF_OBJECTS:
             return Const(cls)
-        fields = member(cls, "_fields", None)
-        if (
-            fields is not None
-            and name in fields
-            and isinstance(owner, TupleValue)
-            and isinstance(found, _NAMED_FIELD)
-        ):
-            return self._tx.force(owner.items[fields.index(name)])
+        if isinstance(owner, TupleValue) and isinstance(found, NAMED_FIELD):
+            return self._tx.force(owner.items[field_index(found)])
         if isinstance(owner, TupleValue) and isinstance(found, types.MemberDescriptorType):
             return self._of_struct_sequence(owner, name)
         if is_property(found):
@@ -82,8 +75,11 @@ class MadeAttributes(Lookup):
             return Const(cls).get_attr(self._tx, name)
         if isinstance(found, C_METHODS):
             return BuiltinMethod(owner, name)
-        if not has_member(type(found), "__get__") and (name == "__doc__" or is_known(found)):
-            return self._tx.known(found)
+        if not has_member(type(found), "__get__"):  # plain data of the class
+            if cls not in self._tx.new_classes and not all(map(is_immutable, cls.__mro__)):
+                return self._tx.wrap(found, self.member_source(cls, name, None))
+            if name == "__doc__" or is_known(found):
+                return self._tx.known(found)
         raise owner.unsupported(f"reading the attribute {name!r}")
 
     def _of_existing(self, owner: Value, name: str) -> Value | None:
@@ -166,6 +162,8 @@ class MadeAttributes(Lookup):
         """What a function that the trace made has itself; None: no more than any function."""
         if name in function.attrs:
             return function.attrs[name]
+        if function.real is not None and function.source is not None and name in _NOT_IN_CODE:
+            return self._tx.wrap(getattr(function.real, name), AttrSource(function.source, name))
         match name:
             case "__name__":
                 return Const(function.name)
@@ -238,6 +236,10 @@ class MadeAttributes(Lookup):
                 function.attrs[name] = value
 
 
+_NOT_IN_CODE = frozenset(
+    {"__annotations__", "__doc__", "__module__", "__name__", "__qualname__", "__type_params__"}
+)
+"""What a function has of its own, beside its code and defaults."""
 _NOT_WRITTEN = frozenset({"__builtins__", "__class__", "__closure__", "__dict__", "__globals__"})
 """What cannot be set of a function, or not while it is traced."""
 _SLOTS_OF_FUNCTIONS = frozenset(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import types
 from functools import partial
@@ -9,6 +10,7 @@ from typing import Any
 
 from dynamo_capture.foundation import numpy_types
 from dynamo_capture.foundation.break_kinds import NOT_IN_PYTHON
+from dynamo_capture.foundation.class_members import has_member, is_immutable
 from dynamo_capture.foundation.errors import GraphBreak, NotConstant
 from dynamo_capture.foundation.known_objects import is_known
 from dynamo_capture.semantics.calls import catalogue, known_calls, known_methods, object_calls  # noqa: F401
@@ -34,6 +36,7 @@ from dynamo_capture.values import (
 from dynamo_capture.values.base import Context
 from dynamo_capture.values.containers.mapping_views import VIEWS
 from dynamo_capture.values.containers.sets import Making
+from dynamo_capture.values.operator_methods import check_shown
 from dynamo_capture.values.tensors.array import ArrayValue
 
 
@@ -79,13 +82,13 @@ class Calls:
 
     def call_folded(self, function: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
         tx = self._tx
-        if getattr(function, "__module__", None) in PURE_MODULES and any(
-            isinstance(a, Const) and isinstance(a.value, types.FunctionType) for a in args
-        ):
+        if _calls_what_it_gets(function) and any(map(_is_of_program, (*args, *kwargs.values()))):
             raise GraphBreak(NOT_IN_PYTHON, f"{label_of(function)} calls a function of the program")
         try:
             real_args = [self.python_object(a) for a in args]
             real_kwargs = {name: self.python_object(v) for name, v in kwargs.items()}
+            if isinstance(function, _METHODS_IN_C):
+                check_shown([*real_args, real_kwargs])
         except NotConstant as unknown:
             culprit = unknown.args[0] if unknown.args else None
             what = culprit.describe() if isinstance(culprit, Value) else "a value"
@@ -98,6 +101,10 @@ class Calls:
             raise GraphBreak(
                 NOT_IN_PYTHON, f"what {label_of(function)} gives keeps a container that it was given"
             )
+        if has_member(type(made), "__next__") or isinstance(
+            made, _SCANNER
+        ):  # which the first run would exhaust
+            raise GraphBreak(NOT_IN_PYTHON, f"{label_of(function)} gives an iterator")
         return self.from_python(made)
 
     def from_python(self, result: Any) -> Value:
@@ -149,10 +156,23 @@ class Calls:
         return made
 
 
+def _calls_what_it_gets(function: Any) -> bool:
+    """Whether a function that computes, or a method in C such as ``pattern.sub``, may call its arguments."""
+    return getattr(function, "__module__", None) in PURE_MODULES or isinstance(function, _METHODS_IN_C)
+
+
+def _is_of_program(value: Value) -> bool:
+    """Whether a value is a function or class that code of the program, or a library in Python, has defined."""
+    known = value.value if isinstance(value, Const) else None
+    return isinstance(known, types.FunctionType) or (isinstance(known, type) and not is_immutable(known))
+
+
 def _is_fresh(made: object) -> bool:
     """Whether nothing but the two callers has this tuple: the program would get another one from each call."""
     return type(made) is tuple and len(made) > 0 and sys.getrefcount(made) <= _REFERENCES
 
 
+_SCANNER = type(re.compile("").scanner(""))  # type: ignore[attr-defined]
+_METHODS_IN_C = (types.BuiltinMethodType, types.MethodDescriptorType)
 _REFERENCES = 4
 """A variable of each caller, the parameter, and that of ``getrefcount``."""

@@ -8,9 +8,11 @@ from typing import Any
 import torch
 
 from dynamo_capture.foundation.break_kinds import NOT_IN_PYTHON
+from dynamo_capture.foundation.class_members import LIBRARIES
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.foundation.type_names import message_name
 from dynamo_capture.runtime.replacement_calls import C_SLOTS
+from dynamo_capture.semantics.attributes.lookup import ABSENT
 from dynamo_capture.semantics.calls.builtins.methods import METHODS, check_arguments
 from dynamo_capture.semantics.calls.receivers import FOLDED
 from dynamo_capture.semantics.modes import modes
@@ -121,6 +123,18 @@ def _subclasses(tx: Context, cls: type) -> Value:
     return ListValue([Const(one) for one in found])
 
 
+def _item_of_class(tx: Context, owner: Const, key: Value) -> Value:
+    """``cls[key]`` of a class whose metaclass has no ``__getitem__``: ``__class_getitem__`` answers, which may be code
+    of the program. What a library has for that gives the same for the same key."""
+    generic: Any = owner.value
+    found = tx.attributes.in_class(generic, "__class_getitem__")
+    function = found.__func__ if isinstance(found, classmethod) else found
+    is_of_program = str(getattr(function, "__module__", "")).partition(".")[0] not in LIBRARIES
+    if found is not ABSENT and is_of_program and not isinstance(found, types.ClassMethodDescriptorType):
+        return tx.attribute(owner, "__class_getitem__").call(tx, [key], {})
+    return tx.known(tx.fold(lambda: generic[tx.calls.python_object(key)]))
+
+
 def item_of_known(tx: Context, owner: Const, key: Value) -> Value:
     """``constant[key]``."""
     real: Any = owner.value
@@ -131,6 +145,5 @@ def item_of_known(tx: Context, owner: Const, key: Value) -> Value:
             return tx.calls.from_python(found)
         return tx.known(found)
     if isinstance(real, type):
-        generic: Any = real
-        return tx.known(tx.fold(lambda: generic[tx.calls.python_object(key)]))
+        return _item_of_class(tx, owner, key)
     raise tx.raises(TypeError, f"{message_name(type(real))!r} object is not subscriptable")

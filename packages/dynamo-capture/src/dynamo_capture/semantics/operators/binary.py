@@ -43,7 +43,7 @@ from dynamo_capture.values import (
 from dynamo_capture.values.base import Context
 from dynamo_capture.values.containers.late_sequences import RepeatedList
 from dynamo_capture.values.numbers.condition import DataCondition
-from dynamo_capture.values.operator_methods import BINARY, BinaryOperator, check_metaclass
+from dynamo_capture.values.operator_methods import BINARY, BinaryOperator, check_metaclass, check_shown
 from dynamo_capture.values.tensors.array import ArrayValue
 from dynamo_capture.values.tensors.chosen import ChosenValue
 from dynamo_capture.values.tensors.late import LateTensor
@@ -118,6 +118,8 @@ def _of_constants(tx: Context, row: BinaryOperator, lhs: Const, rhs: Const) -> V
         return own
     check_metaclass(tx, lhs.value, row.left, row.plain and plain.left)
     check_metaclass(tx, rhs.value, row.right, row.plain and plain.right)
+    if row.symbol in _FORMATTING:
+        check_shown(rhs.value)
     return tx.known(tx.fold(lambda: row.function(lhs.value, rhs.value)))
 
 
@@ -209,8 +211,9 @@ def _containers(tx: Context, symbol: str, lhs: Value, rhs: Value) -> Value | Non
         case "*" | "*=":
             return _repeated(tx, symbol, lhs, rhs)
         case "%" | "%=" if isinstance(lhs, Const) and isinstance(lhs.value, (str, bytes)):
-            text = lhs.value
-            return Const(tx.fold(lambda: text % tx.calls.python_object(rhs)))
+            text, given = lhs.value, tx.calls.python_object(rhs)
+            check_shown(given)
+            return Const(tx.fold(lambda: text % given))
         case "|=" if isinstance(lhs, DictValue):  # takes pairs too
             lhs.call_method(tx, "update", [rhs], {})
             return lhs

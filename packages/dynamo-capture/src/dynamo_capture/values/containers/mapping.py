@@ -12,7 +12,7 @@ from dynamo_capture.foundation.known_objects import is_plain_key, items_in_order
 from dynamo_capture.sources.sources import item_source
 from dynamo_capture.values.base import Context, IteratorStop, IteratorValue, Lazy, Value
 from dynamo_capture.values.constant import Const
-from dynamo_capture.values.containers.keys import is_opaque
+from dynamo_capture.values.containers.keys import is_opaque, set_apart
 from dynamo_capture.values.containers.sequences import TupleValue
 from fx_interface.source import DictKeySource, Source
 
@@ -138,23 +138,18 @@ class DictValue(Value):
             assert self.source is not None
             self._settle(tx)
             self.guard_keys(tx)
-            entries: dict[Any, list[Value]] = {}
+            keys: list[Any] = []
+            entries: list[list[Value]] = []
             for index, (key, real) in enumerate(items_in_order(self.real)):
-                read = self.reads.get(key) if is_plain_key(key) else None
-                if is_plain_key(key):
-                    entries[key] = [
-                        Const(key),
-                        read or Lazy(real, item_source(self.source, key, type(self.real))),
-                    ]
-                else:
-                    value = tx.wrap(key, DictKeySource(self.source, index))
-                    entries[tx.hash_key(value)] = [
-                        value,
-                        Lazy(real, item_source(self.source, key, type(self.real))),
-                    ]
-            self.entries = entries
+                plain = is_plain_key(key)
+                read = self.reads.get(key) if plain else None
+                name = Const(key) if plain else tx.wrap(key, DictKeySource(self.source, index))
+                keys.append(key if plain else tx.hash_key(name))
+                entries.append([name, read or Lazy(real, item_source(self.source, key, type(self.real)))])
+            set_apart(keys)
+            self.entries = dict(zip(keys, entries, strict=True))
             for key, (name, value) in self.stored.items():
-                entries.setdefault(key, [name, value])[1] = value
+                self.entries.setdefault(key, [name, value])[1] = value
         return self.entries
 
     def holds_tensor(self, tx: Context) -> bool:

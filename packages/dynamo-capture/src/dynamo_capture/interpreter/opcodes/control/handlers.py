@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dynamo_capture.foundation.class_members import has_member
+from dynamo_capture.foundation.class_members import has_member, is_subtype
 from dynamo_capture.foundation.errors import UserRaise
 from dynamo_capture.frames import tracebacks
 from dynamo_capture.frames.frame import Frame
@@ -29,13 +29,14 @@ def pop_except(frame: Frame, step: Step) -> None:
 
 @opcode("CHECK_EXC_MATCH")
 def check_exc_match(frame: Frame, step: Step) -> None:
-    wanted = frame.tx.constant(frame.stack.pop())
+    given = frame.tx.constant(frame.stack.pop())
+    wanted = given if isinstance(given, tuple) else (given,)
     raised = frame.stack[-1].python_type()
-    for cls in wanted if isinstance(wanted, tuple) else (wanted,):
-        if not (isinstance(cls, type) and issubclass(cls, BaseException)):
+    for cls in wanted:
+        if not (isinstance(cls, type) and is_subtype(cls, BaseException)):
             text = "catching classes that do not inherit from BaseException is not allowed"
             raise frame.tx.raises(TypeError, text)
-    frame.stack.append(boolean(issubclass(raised, wanted)))
+    frame.stack.append(boolean(any(is_subtype(raised, cls) for cls in wanted)))
 
 
 @opcode("RAISE_VARARGS")

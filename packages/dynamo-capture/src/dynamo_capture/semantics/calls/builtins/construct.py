@@ -23,6 +23,7 @@ from dynamo_capture.foundation.break_kinds import (
     NOT_IN_PYTHON,
 )
 from dynamo_capture.foundation.class_members import (
+    LIBRARIES,
     has_member,
     is_immutable,
     is_of_library,
@@ -58,6 +59,8 @@ def construct(tx: Context, owner: Const, args: list[Value], kwargs: dict[str, Va
     meta_call = tx.attributes.in_class(type(cls), "__call__")
     if isinstance(cls, enum.EnumMeta):
         _check_member(tx, cls, args)
+        if str(getattr(meta_call, "__module__", enum.__name__)).partition(".")[0] not in LIBRARIES:
+            raise GraphBreak(NOT_IN_PYTHON, f"the metaclass of {cls.__name__} is called")
     if isinstance(cls, enum.EnumMeta) or tx.calls.is_pure(cls) or _is_library_property(cls):
         return tx.calls.call_folded(cls, args, kwargs)
     if isinstance(meta_call, types.FunctionType):
@@ -248,8 +251,10 @@ def _is_generated(maker: Any) -> bool:
 def _named_tuple(tx: Context, owner: Const, maker: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     cls = owner.value
     defaults = [tx.known(value) for value in maker.__defaults__ or ()]
-    given = Parameters(maker.__code__, maker.__qualname__, defaults, {}).bind(tx, [owner, *args], kwargs)
-    return TupleValue([given[name] for name in cls._fields], cls)
+    given = Parameters(maker.__code__, Const(maker), defaults, {}).bind(tx, [owner, *args], kwargs)
+    return TupleValue(
+        [given[name] for name in maker.__code__.co_varnames[1 : maker.__code__.co_argcount]], cls
+    )
 
 
 __all__ = ["NONE", "construct", "construct_plainly", "new_instance"]

@@ -18,6 +18,7 @@ from dynamo_capture.semantics.operators import open_texts
 from dynamo_capture.semantics.registry import handles
 from dynamo_capture.values import Const, ObjectValue, Piece, SymValue, TextValue, Value
 from dynamo_capture.values.base import Context
+from dynamo_capture.values.operator_methods import check_shown
 
 
 def text_of(tx: Context, value: Value, name: str = "__str__") -> Value:
@@ -43,6 +44,14 @@ def text_of(tx: Context, value: Value, name: str = "__str__") -> Value:
             if special == "__str__" and found is not object.__str__:
                 break
     raise GraphBreak(UNKNOWN_VALUE, f"the text of {value.describe()}")
+
+
+def shown(tx: Context, value: Value) -> Any:
+    """A Python object equal to a value that is known, to be made a text of: a class, or a container of classes, whose
+    metaclass shows it by code of the program is Python's to show. NotConstant where something is not known."""
+    real = tx.calls.python_object(value)
+    check_shown(real)
+    return real
 
 
 def text_of_exception(tx: Context, value: ObjectValue, name: str) -> Value:
@@ -75,7 +84,7 @@ def make_str(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     if made is not None:
         return made
     try:
-        real = tx.calls.python_object(value)
+        real = shown(tx, value)
     except NotConstant:
         return text_of(tx, value)
     return Const(tx.fold(lambda: str(real)))
@@ -87,7 +96,7 @@ def representation(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> 
     if made is not None:
         return made
     try:
-        real = tx.calls.python_object(args[0])
+        real = shown(tx, args[0])
     except NotConstant:
         return text_of(tx, args[0], "__repr__")
     return Const(tx.fold(lambda: repr(real)))
@@ -110,7 +119,7 @@ def formatted(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value
     if open_text is not None:
         return open_text
     try:
-        real = tx.calls.python_object(value)
+        real = shown(tx, value)
     except NotConstant:
         if not spec:
             return Const(str).call(tx, [value], {})
@@ -134,8 +143,8 @@ def str_format(tx: Context, owner: Const, args: list[Value], kwargs: dict[str, V
     if made is not None:
         return made
     try:
-        plain = [tx.calls.python_object(arg) for arg in args]
-        named = {name: tx.calls.python_object(value) for name, value in kwargs.items()}
+        plain = [shown(tx, arg) for arg in args]
+        named = {name: shown(tx, value) for name, value in kwargs.items()}
     except NotConstant:
         raise GraphBreak(UNKNOWN_VALUE, "an unknown value is formatted") from None
     return Const(tx.fold(lambda: owner.value.format(*plain, **named)))

@@ -14,7 +14,7 @@ from dynamo_capture.foundation.class_members import LIBRARIES, has_member, is_lo
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.frames.frame import Frame
 from dynamo_capture.semantics.registry import handles
-from dynamo_capture.sources.sources import known_object
+from dynamo_capture.sources.sources import ProxiedSource, known_object
 from dynamo_capture.values import Const, FunctionValue, MethodValue, ObjectValue, PartialValue, Value
 from dynamo_capture.values.base import Context
 from dynamo_capture.values.traceback import FrameValue
@@ -118,10 +118,13 @@ def _guard_class(tx: Context, cls: type, names: tuple[str, ...]) -> None:
         for name in _CALLED:
             _guard_function(tx, tx.attributes.in_class(cls, name), names)
         return
+    tx.attributes.guard_bases(cls)
     for base in cls.__mro__:
-        for name in names:
-            if name in base.__dict__ and not _is_of_library(base):
+        for name in names if not _is_of_library(base) else ():
+            if name in base.__dict__:
                 _guard_attribute(tx, AttrSource(known_object(base), name), base.__dict__[name])
+            else:
+                tx.guards.absent(ProxiedSource(AttrSource(known_object(base), "__dict__")), name)
 
 
 def _guard_function(tx: Context, real: Any, names: tuple[str, ...]) -> None:

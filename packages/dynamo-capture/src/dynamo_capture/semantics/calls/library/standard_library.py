@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import bisect
-import dataclasses
 import functools
 import importlib
 import inspect
@@ -47,11 +46,9 @@ pure(
     inspect.isclass,
     inspect.getmodule,
     inspect.iscoroutinefunction,
-    inspect.getmro,
     typing.get_origin,
     typing.get_args,
     typing.cast,
-    dataclasses.is_dataclass,
     importlib.util.find_spec,
     sys.intern,
     inspect.cleandoc,

@@ -87,7 +87,7 @@ def normalized(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Valu
     given = tx.force(options["args"]).unpack(tx)
     named_ones = {key: item for key, (_, item) in entries.items()}
     if isinstance(target, FunctionValue):
-        taken = Parameters(target.code, target.qualname, target.defaults, target.kwdefaults)
+        taken = Parameters(target.code, target, target.defaults, target.kwdefaults)
         found: dict[str, Any] = dict(taken.bind(tx, given, named_ones))
     else:
         found = _bound(tx.constant(target), given, named_ones)
