@@ -297,6 +297,8 @@ class Operations(Outcomes):
             self.becomes(tensors[index], meta)
         result = self.result_of(node, outcome.result, tensors)
         self._note_contents(call, kwargs, outcome, made, tensors, result)
+        if self.journal is not None:
+            self.journal.makes(call, outcome, tensors, node, result)
         return result
 
     def _note_contents(

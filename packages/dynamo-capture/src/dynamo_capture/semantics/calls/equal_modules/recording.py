@@ -13,6 +13,7 @@ from dynamo_capture.frames.frame import Frame
 from dynamo_capture.frames.steps import prepare
 from dynamo_capture.semantics.attributes.modules import MODULE_DICTS
 from dynamo_capture.semantics.calls.equal_modules.paths import NotFollowed, Paths
+from dynamo_capture.semantics.calls.equal_modules.stamps import Stamp, stamp_of
 from dynamo_capture.values import Const, ListValue, SourcedConst, TensorValue, TupleValue, Value
 from dynamo_capture.values.base import Context
 from dynamo_capture.values.containers.slices import SliceValue
@@ -41,7 +42,8 @@ class NotRecorded(Exception):
 
 @dataclass(slots=True)
 class Performed:
-    """An operation: its arguments, what it gave, and the frames above the one that calls the module."""
+    """An operation: its arguments, what it gave, and the frames above the one that calls the module. ``stamp``: its
+    node, where that is all that it has done."""
 
     op: str
     target: Any
@@ -51,6 +53,7 @@ class Performed:
     frames: list[Frame]
     result: Value | None = None
     leaves: tuple[Value, ...] = ()
+    stamp: Stamp | None = None
 
 
 class Journal:
@@ -64,6 +67,7 @@ class Journal:
         self.performed: list[Performed] = []
         self.calls = 0
         self._before = 0
+        self._made: list[Stamp | None] = []
 
     def begins(self, call: Any) -> Performed | None:
         """An operation begins; None: inside of another one."""
@@ -81,15 +85,25 @@ class Journal:
         self._open = Performed(call.op, call.target, call.function, args, kwargs, frames)
         return self._open
 
+    def makes(
+        self, call: Any, outcome: Any, tensors: Sequence[TensorValue], node: Any, result: Value
+    ) -> None:
+        """An operation, the one that has begun or one inside of it, has made a node."""
+        if self._open is not None:
+            self._made.append(stamp_of(self._tx, call, outcome, tensors, node, result))
+
     def ends(self, begun: Performed, result: Value) -> None:
         """It has given a result."""
         tx = self._tx
+        made, self._made = self._made, []
         try:
             begun.result = copied(tx, result)
         except NotRecorded:
             self._is_followed = False
             return
         begun.leaves = tuple(leaves_of(tx, begun.result))
+        if len(made) == 1 and made[0] is not None and made[0].result is result and made[0].is_of(given_to(tx, begun)):
+            begun.stamp = made[0]
         self.calls += tx.output.calls - self._before
         self.performed.append(begun)
         self._open = None
@@ -136,6 +150,11 @@ def leaves_of(tx: Context, value: Value) -> list[Value]:
 
     note(value)
     return found
+
+
+def given_to(tx: Context, call: Performed) -> list[Value]:
+    """The tensors and constants among the arguments of an operation."""
+    return [leaf for arg in (*call.args, *call.kwargs.values()) for leaf in leaves_of(tx, arg)]
 
 
 @dataclass(slots=True)

@@ -18,6 +18,7 @@ from dynamo_capture.semantics.calls.equal_modules.recording import (
     moved,
     shape_of,
 )
+from dynamo_capture.semantics.calls.equal_modules.stamps import may_stamp, stamped
 from dynamo_capture.session.controls import is_allowed_in_graph
 from dynamo_capture.values import Const, SourcedConst, TensorValue, Value
 from dynamo_capture.values.base import Context
@@ -100,16 +101,14 @@ def perform(tx: Context, record: Recorded, below: list[Source], known: dict[int,
     """The operations, with the module's parameters. CapturedAnew where one gives something else than was recorded:
     then calls of modules are traced one by one."""
     frames = len(tx.frames)
+    stamps = may_stamp(tx)
     for one in record.performed:
         tx.frames.extend(one.frames)
         try:
-            result = tx.tensors.operation(
-                one.op,
-                one.target,
-                one.function,
-                [mapped(tx, arg, known) for arg in one.args],
-                {name: mapped(tx, arg, known) for name, arg in one.kwargs.items()},
-            )
+            if stamps and one.stamp is not None:
+                result = stamped(tx, one.stamp, known)
+            else:
+                result = _performed(tx, one, known)
             takes = _takes(tx, one, result, known)
         except (GraphBreak, UserRaise, NotConstant, NotRecorded) as reason:
             forget_frames(reason)
@@ -122,6 +121,16 @@ def perform(tx: Context, record: Recorded, below: list[Source], known: dict[int,
     tx.steps += record.steps
     tx.runs += record.runs
     return mapped(tx, record.result, known)
+
+
+def _performed(tx: Context, one: Performed, known: dict[int, Value]) -> Value:
+    return tx.tensors.operation(
+        one.op,
+        one.target,
+        one.function,
+        [mapped(tx, arg, known) for arg in one.args],
+        {name: mapped(tx, arg, known) for name, arg in one.kwargs.items()},
+    )
 
 
 def one_by_one(tx: Context) -> None:
