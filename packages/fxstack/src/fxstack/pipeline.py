@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from fxstack.blocks.programs import Planned
     from inductor_codegen import CodegenOptions
     from inductor_codegen.lower.chosen_layouts import Layouts
+    from inductor_codegen.schedule.programs.assemble import Built
     from inductor_codegen.toolchain.beside import Pending
 
 logger = logging.getLogger("fxstack")
@@ -203,12 +204,15 @@ def _by_blocks(graph_module: GraphModule, example_inputs: Sequence[Any], options
         return None  # names and verification are of all graphs, and a budget is one of the whole
     from fxstack.blocks.programs import Planned, planned_by_blocks  # few graphs are so long
 
+    built: Built = {}
+    draw = functools.partial(inductor_codegen.plan, built=built)
+
     def plan(part: GraphModule, examples: Sequence[Any]) -> Planned:
         traced = primitive_graphs(part, examples, options)
-        forward = inductor_codegen.plan(traced.forward, traced.layouts)
+        forward = draw(traced.forward, traced.layouts)
         if traced.backward is None:
             return Planned(traced.plan, forward, None)
-        return Planned(traced.plan, forward, inductor_codegen.plan(traced.backward, traced.backward_layouts))
+        return Planned(traced.plan, forward, draw(traced.backward, traced.backward_layouts))
 
     return planned_by_blocks(graph_module, example_inputs, plan)
 

@@ -15,20 +15,27 @@ from inductor_codegen.lower.chosen_layouts import Layouts
 from inductor_codegen.lower.images.channels_last import choose_layouts
 from inductor_codegen.lower.lowering import lower
 from inductor_codegen.schedule.fusion.grouping import group_values
-from inductor_codegen.schedule.programs.assemble import assemble
+from inductor_codegen.schedule.programs.assemble import Built, assemble
 
 SPLIT_FROM = 8192
 """Characters of kernels from which compiling two files at once is faster than one."""
 
 
-def plan(graph_module: GraphModule, layouts: Layouts | None = None, *, debug: bool = False) -> Program:
+def plan(
+    graph_module: GraphModule,
+    layouts: Layouts | None = None,
+    *,
+    debug: bool = False,
+    built: Built | None = None,
+) -> Program:
     """The program of a graph in dialect ``prims``, with the ``layouts`` chosen for it before or now; with ``debug``
-    kernels have names for people. UnsupportedProgramError (IND1xx) if it cannot be compiled."""
+    kernels have names for people. ``built``: see ``assemble``. UnsupportedProgramError (IND1xx) if it cannot be
+    compiled."""
     with span("lower", graph=graph_module):
         lowered, env = lower(graph_module, choose_layouts(graph_module) if layouts is None else layouts)
     with span("schedule", graph=graph_module) as event:
         grouping = group_values(lowered)
-        program = assemble(lowered, grouping, env)
+        program = assemble(lowered, grouping, env, built)
         program = named_by_lines(program) if debug else program
         event.note(program=program)
     return program

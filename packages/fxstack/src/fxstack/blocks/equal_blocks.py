@@ -19,6 +19,7 @@ from fx_interface import SHAPE_ENV_KEY, TensorSpec, signature_of
 from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.signature import SIGNATURE_KEY, InputDecl, Signature
 from fx_interface.tensor_spec import SPEC_KEY
+from fx_interface.torch_internals.graph_source import UnwrittenGraph
 
 _TRIED = 8
 """How many distances between equal calls are tried as the length of a block."""
@@ -301,7 +302,7 @@ def shortened(
         copied = graph.node_copy(node, made.__getitem__)
         copied.meta = dict(node.meta)
         made[node] = copied
-    short = GraphModule(torch.nn.Module(), graph)
+    short = UnwrittenGraph(torch.nn.Module(), graph)
     signature = signature_of(graph_module)
     assert signature is not None
     declared = [one for position, one in enumerate(signature.inputs) if position not in inputs_out]

@@ -214,21 +214,24 @@ def _takes_now(
 ) -> bool:
     whole = _are_few(specs, env)
     refusal: Exception | None = None
-    for fill in (torch.zeros, torch.ones):
-        try:
-            with torch._C._DisableTorchDispatch(), torch.no_grad():
-                op(*_small(tuple(args), env, fill, whole), **_small(dict(kwargs), env, fill, whole))
-        except _NO_ANSWER:
-            return False
-        except (RuntimeError, IndexError, TypeError, ValueError) as error:
-            refusal = refusal or error
-        else:
-            return True
-    if refusal is not None and (
-        whole or isinstance(refusal, NotImplementedError) or _OVERFLOW in str(refusal)
-    ):
-        raise refusal
-    return False
+    try:
+        for fill in (torch.zeros, torch.ones):
+            try:
+                with torch._C._DisableTorchDispatch(), torch.no_grad():
+                    op(*_small(tuple(args), env, fill, whole), **_small(dict(kwargs), env, fill, whole))
+            except _NO_ANSWER:
+                return False
+            except (RuntimeError, IndexError, TypeError, ValueError) as error:
+                refusal = refusal or error
+            else:
+                return True
+        if refusal is not None and (
+            whole or isinstance(refusal, NotImplementedError) or _OVERFLOW in str(refusal)
+        ):
+            raise refusal
+        return False
+    finally:
+        del refusal  # it has this frame, with all that called it, in its traceback
 
 
 def _specs(values: Sequence[Any]) -> Iterator[TensorSpec]:

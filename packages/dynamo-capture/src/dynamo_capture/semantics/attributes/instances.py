@@ -105,7 +105,10 @@ class InstanceAttributes(Lookup):
         if not issubclass(raised.value.python_type(), AttributeError) or not isinstance(
             fallback, types.FunctionType
         ):
-            raise raised
+            try:
+                raise raised
+            finally:
+                del raised  # its traceback leads to this frame
         return self._tx.inliner.call_function(Const(fallback), [obj, Const(name)], {})
 
     def generic(self, obj: ObjectValue, name: str, deleted: bool = False) -> Value:

@@ -236,4 +236,6 @@ def _is_worth_releasing(program: Program) -> bool:
             if isinstance(elements, Expr):
                 return True
             work += elements
-    return work > _SMALL_WORK
+            if work > _SMALL_WORK:
+                return True
+    return False

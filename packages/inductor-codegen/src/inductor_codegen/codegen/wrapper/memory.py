@@ -13,7 +13,7 @@ from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.symbols import IntLike
 from inductor_codegen.codegen.wrapper.buffers.placement import ALIGNMENT, NO_SCRATCH, Slot, place
 from inductor_codegen.codegen.wrapper.integers import integer
-from inductor_codegen.codegen.wrapper.routes.routes import RouteKind, route_of
+from inductor_codegen.codegen.wrapper.routes.routes import RouteKind, routes_of
 from inductor_codegen.codegen.wrapper.text import Text
 from inductor_codegen.ir.program import Buffer, CallExtern, Program
 
@@ -42,9 +42,9 @@ class MemoryWriter:
         self.device = device
         self.buffers = program.buffers()
         calls = [(at, step) for at, step in enumerate(program.steps) if isinstance(step, CallExtern)]
-        self.routes = {id(call): route_of(call, self.buffers, device) for _, call in calls}
+        self.routes = routes_of([call for _, call in calls], self.buffers, device)
         given = frozenset(at for at, call in calls if self.routes[id(call)].kind is RouteKind.GIVEN_MEMORY)
-        self._placement = place(program, given) if device.type == "cpu" else NO_SCRATCH
+        self._placement = place(program, given, self.buffers) if device.type == "cpu" else NO_SCRATCH
         self._held: dict[str, _Held] = {}
         self.pointer_count = 0
         self.handle_count = 0

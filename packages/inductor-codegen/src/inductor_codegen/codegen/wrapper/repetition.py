@@ -22,6 +22,8 @@ from fx_interface.python_runtime.quick_dataclasses import dataclass
 _PLACE = re.compile(r'("[^"\\]*(?:\\.[^"\\]*)*")|\[(?<=[hnpot)]\[)(\d+)\]|_(?<=tensors_|numbers_)(\d+)\b')
 """A string, a place of an array (``f.h``, ``in``, ``((H*)in)``, ``ip``, ``p``, ``o``, ``out``: others end in other
 letters), or the number of a local array of one step (``tensors_3``, ``numbers_3``)."""
+_ONLY_PLACE = re.compile(r"(?<=[hnpot)]\[)(\d+)(?=\])")
+"""A place of an array in a text without strings and local arrays."""
 WORTH = 2000
 """Characters that a loop saves, at least: below, text that can be read from top to bottom is better."""
 _TRIED = 12
@@ -77,6 +79,9 @@ def rolled(steps: Sequence[str], table: TableOf) -> list[str]:
 
 def _statement(text: str) -> _Statement:
     """The parts of a text. Local names count from the first one: they mean nothing outside of the statement."""
+    if '"' not in text and "rs_" not in text:  # most are so
+        parts = _ONLY_PLACE.split(text)
+        return _Statement(text, tuple(parts[0::2]), tuple(map(int, parts[1::2])))
     parts = _PLACE.split(text)  # text, a string or a place or a local's number, text, ...
     places = tuple([int(place) for place in parts[2::4] if place is not None])
     local = [None if number is None else int(number) for number in parts[3::4]]

@@ -255,7 +255,7 @@ class _Finisher:
         if own.names != sizes:
             outer_loops, inner_loops = tuple(map(own.loop, outer_loops)), tuple(map(own.loop, inner_loops))
             new_passes = tuple(map(own.run, new_passes))
-        comments = _comments(self._group, self._lowered)
+        comments = comments_of(self._group, self._lowered)
         listed = (*parameters.listed, *map(SizeParameter, own.names), *parameters.listed_floats)
         kernel = Kernel("", listed, outer_loops, inner_loops, vector, new_passes, comments)
         kernel = replace(kernel, name=kernel_name(kernel))
@@ -379,7 +379,7 @@ def _symbols(passes: tuple[Pass, ...], loops: tuple[LoopVar, ...]) -> set[str]:
     return found
 
 
-def _comments(group: Group, lowered: Lowered) -> tuple[str, ...]:
+def comments_of(group: Group, lowered: Lowered) -> tuple[str, ...]:
     """One line for each value: what computes it and where the user wrote it."""
     lines = []
     for number in sorted(group.members):

@@ -37,7 +37,7 @@ from inductor_codegen.lower.values import (
 )
 from inductor_codegen.lower.views import Layout
 from inductor_codegen.schedule.fusion.groups import Group, Grouping
-from inductor_codegen.schedule.kernels.build import Launch, build_kernel
+from inductor_codegen.schedule.kernels.build import Launch, build_kernel, comments_of
 from inductor_codegen.schedule.kernels.called import Called, is_idle
 from inductor_codegen.schedule.programs.kernel_reuse import GroupKey
 from inductor_codegen.schedule.programs.liveness import defines, in_place, last_uses, reads
@@ -45,18 +45,23 @@ from inductor_codegen.schedule.programs.mutation import written_in_place
 from inductor_codegen.schedule.programs.scatters import scatter_kernels
 
 
-def assemble(lowered: Lowered, grouping: Grouping, env: ShapeEnv) -> Program:
-    """The program that runs the groups and library calls of ``lowered`` in the order of ``grouping``."""
-    return _Assembler(lowered, grouping, env).run()
+Built = dict[Hashable, tuple[Launch, tuple[int, ...], tuple[int, ...]]]
+"""Kernels by what they depend on, with the places of their buffers and floats among the group's."""
+
+
+def assemble(lowered: Lowered, grouping: Grouping, env: ShapeEnv, built: Built | None = None) -> Program:
+    """The program that runs the groups and library calls of ``lowered`` in the order of ``grouping``. ``built`` has
+    kernels of other programs of one device without symbols, and gets this one's."""
+    return _Assembler(lowered, grouping, env, {} if built is None else built).run()
 
 
 class _Assembler:
-    def __init__(self, lowered: Lowered, grouping: Grouping, env: ShapeEnv) -> None:
+    def __init__(self, lowered: Lowered, grouping: Grouping, env: ShapeEnv, built: Built) -> None:
         self.lowered = lowered
         self.grouping = grouping
         self.env = env
         self.kernels: dict[str, Kernel] = {}
-        self.built: dict[Hashable, tuple[Launch, tuple[int, ...], tuple[int, ...]]] = {}
+        self.built = built
         self.steps: list[Step] = []
         self.views: dict[tuple[int, Layout], str] = {}
         self.aliases: dict[str, set[str]] = {}
@@ -132,7 +137,10 @@ class _Assembler:
         names = tuple(known.values[number].name for number in order)
         where = self.lowered.values[max(group.members)].where
         given = tuple(known.floats[number] for number in floats)
-        return Launch(launch.kernel, names, launch.sizes, given, where)
+        kernel = launch.kernel
+        if kernel.name not in self.kernels:  # another program's
+            kernel = replace(kernel, comments=comments_of(group, self.lowered))
+        return Launch(kernel, names, launch.sizes, given, where)
 
     def _call(self, call: ExternalCall) -> None:
         if any(n is not None and self.lowered.values[n].name in self.begun for n in call.results):

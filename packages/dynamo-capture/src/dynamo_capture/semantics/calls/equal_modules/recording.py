@@ -102,7 +102,12 @@ class Journal:
             self._is_followed = False
             return
         begun.leaves = tuple(leaves_of(tx, begun.result))
-        if len(made) == 1 and made[0] is not None and made[0].result is result and made[0].is_of(given_to(tx, begun)):
+        if (
+            len(made) == 1
+            and made[0] is not None
+            and made[0].result is result
+            and made[0].is_of(given_to(tx, begun))
+        ):
             begun.stamp = made[0]
         self.calls += tx.output.calls - self._before
         self.performed.append(begun)

@@ -56,7 +56,12 @@ def stamp_of(
 ) -> Stamp | None:
     """The node of an operation; None where the operation has done more, or more is to be known of its tensors."""
     function = call.function
-    if type(outcome.result) not in (NewTensor, ArgumentRef) or not outcome.is_pure or outcome.updates or outcome.reads:
+    if (
+        type(outcome.result) not in (NewTensor, ArgumentRef)
+        or not outcome.is_pure
+        or outcome.updates
+        or outcome.reads
+    ):
         return None
     if isinstance(function, OpaqueCall) or is_allowed_in_graph(function) or not may_stamp(tx):
         return None

@@ -118,26 +118,26 @@ def call_buffers(call: CallExtern) -> Iterator[str]:
         yield from buffers_of(argument)
 
 
-def place(program: Program, into_given_memory: frozenset[int]) -> Placement:
-    """Share out the scratch block among the buffers that it may hold without raising the call's peak.
+def place(program: Program, into_given_memory: frozenset[int], buffers: Mapping[str, Buffer]) -> Placement:
+    """Share out the scratch block among the ``buffers`` of a program that it may hold without raising the call's peak.
 
     ``into_given_memory`` has the positions of calls whose one result can be written into memory that is given to them.
     """
-    spans = _spans(program)
+    spans = _spans(buffers)
     candidates = _candidates(program, into_given_memory)
     pieces = lifetimes(program, {name: nominal(span) for name, span in spans.items()})
-    events = _events(program)
+    events = _events(program, candidates)
     chosen = small_enough(
         pieces, candidates, len(program.steps), lambda names: _share(events, spans, names).nominal
     )
     return _share(events, spans, chosen)
 
 
-def _spans(program: Program) -> dict[str, IntLike]:
+def _spans(buffers: Mapping[str, Buffer]) -> dict[str, IntLike]:
     """The bytes that every buffer spans. Few forms occur: layers have the same."""
     known: dict[Hashable, IntLike] = {}
     found: dict[str, IntLike] = {}
-    for name, buffer in program.buffers().items():
+    for name, buffer in buffers.items():
         form = (buffer.sizes, buffer.strides, buffer.dtype)
         span = known.get(form)
         if span is None:
@@ -184,19 +184,24 @@ _Event: TypeAlias = tuple[_Change, str, str]
 """A buffer's name, and that of the buffer whose memory it has from now on."""
 
 
-def _events(program: Program) -> list[_Event]:
-    """What the steps do to buffers, for who goes through them several times."""
+def _events(program: Program, candidates: frozenset[str]) -> list[_Event]:
+    """What the steps do to these buffers and to those that have their memory, for who goes through them several times."""
     found: list[_Event] = []
+    followed: set[str] = set()
     for step in program.steps:
         match step:
-            case Reuse():
-                found.append((_Change.REUSE, step.buffer.name, step.of))
-            case View():
-                found.append((_Change.VIEW, step.buffer.name, step.of))
+            case Reuse() | View():
+                if step.of in followed:
+                    followed.add(step.buffer.name)
+                    change = _Change.REUSE if isinstance(step, Reuse) else _Change.VIEW
+                    found.append((change, step.buffer.name, step.of))
             case Free():
-                found.append((_Change.FREE, step.name, ""))
+                if step.name in followed:
+                    found.append((_Change.FREE, step.name, ""))
             case _:
-                found += [(_Change.NEW, buffer.name, "") for buffer in defined_by(step)]
+                new = [buffer.name for buffer in defined_by(step) if buffer.name in candidates]
+                followed.update(new)
+                found += [(_Change.NEW, name, "") for name in new]
     return found
 
 

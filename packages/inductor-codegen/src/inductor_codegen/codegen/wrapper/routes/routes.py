@@ -3,7 +3,7 @@ tensors, torch's dispatcher by name, or a call through Python, in this order of 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from enum import Enum
 
 import torch
@@ -14,7 +14,7 @@ from fx_interface.symbols import IntLike
 from inductor_codegen.codegen.wrapper.arguments import Unspeakable, Values, bound_arguments, c_arguments
 from inductor_codegen.codegen.wrapper.buffers.placement import call_buffers, qualified_name
 from inductor_codegen.codegen.wrapper.routes.stable_values import stable_values
-from inductor_codegen.ir.program import Buffer, BufferRef, CallExtern
+from inductor_codegen.ir.program import Argument, Buffer, BufferRef, CallExtern
 from inductor_codegen.runtime.binding import exports
 
 CPU = torch.device("cpu")
@@ -94,6 +94,36 @@ def route_of(call: CallExtern, buffers: Mapping[str, Buffer], memory: torch.devi
     if function is None or not _returns_tensors(call.op):
         return _by_name(call)
     return Route(RouteKind.NEW_TENSORS, function)
+
+
+def routes_of(
+    calls: Sequence[CallExtern], buffers: Mapping[str, Buffer], memory: torch.device = CPU
+) -> dict[int, Route]:
+    """The routes of calls, by their ids: found once for calls that differ in which buffers they take."""
+    known: dict[Hashable, Route] = {}
+    found: dict[int, Route] = {}
+    for call in calls:
+        form = (
+            call.op,
+            *[_form(arg, buffers) for arg in call.args],
+            *[(name, _form(arg, buffers)) for name, arg in call.kwargs],
+            *[None if one is None else (one.dtype, one.sizes, one.device) for one in call.results],
+        )
+        route = known.get(form)
+        if route is None:
+            route = known[form] = route_of(call, buffers, memory)
+        found[id(call)] = route
+    return found
+
+
+def _form(argument: Argument, buffers: Mapping[str, Buffer]) -> Hashable:
+    """An argument, tensors by what a route depends on."""
+    if isinstance(argument, BufferRef):
+        buffer = buffers[argument.name]
+        return (BufferRef, buffer.dtype, buffer.sizes, buffer.device)
+    if isinstance(argument, tuple):
+        return (tuple, *[_form(part, buffers) for part in argument])
+    return (type(argument), argument)
 
 
 def _device_type(call: CallExtern, buffers: Mapping[str, Buffer]) -> str:
