@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from typing import Any
 
 import pytest
@@ -105,6 +107,28 @@ def test_large_tensors_are_not_made() -> None:
     assert LIBRARY.infer(ATEN.mul.Tensor, (huge, huge), {}, ShapeEnv()).dtype is torch.int64
     with pytest.raises(NotImplementedError):
         LIBRARY.infer(ATEN.silu.default, (huge,), {}, ShapeEnv())
+
+
+class _Held:
+    """What the frame has that asks."""
+
+
+def _divides(held: _Held) -> bool:
+    """A kernel that refuses zeros, and takes ones."""
+    spec = TensorSpec((3,), (1,), torch.int64, torch.device("cpu"))
+    return refusals._takes_now(ATEN.floor_divide.default, (spec, spec), {}, (spec, spec), ShapeEnv())
+
+
+def test_a_refusal_that_does_not_count_leaves_no_frames() -> None:
+    given = _Held()
+    held = weakref.ref(given)
+    gc.disable()
+    try:
+        assert _divides(given)
+        del given
+        assert held() is None
+    finally:
+        gc.enable()
 
 
 def test_what_depends_on_the_numbers_is_not_refused() -> None:

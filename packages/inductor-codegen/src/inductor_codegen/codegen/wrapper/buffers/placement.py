@@ -185,7 +185,7 @@ _Event: TypeAlias = tuple[_Change, str, str]
 
 
 def _events(program: Program, candidates: frozenset[str]) -> list[_Event]:
-    """What the steps do to these buffers and to those that have their memory, for who goes through them several times."""
+    """What the steps do to these buffers and those that have their memory, for who goes through them several times."""
     found: list[_Event] = []
     followed: set[str] = set()
     for step in program.steps:
