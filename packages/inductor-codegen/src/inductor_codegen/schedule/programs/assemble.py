@@ -44,7 +44,6 @@ from inductor_codegen.schedule.programs.liveness import defines, in_place, last_
 from inductor_codegen.schedule.programs.mutation import written_in_place
 from inductor_codegen.schedule.programs.scatters import scatter_kernels
 
-
 Built = dict[Hashable, tuple[Launch, tuple[int, ...], tuple[int, ...]]]
 """Kernels by what they depend on, with the places of their buffers and floats among the group's."""
 
