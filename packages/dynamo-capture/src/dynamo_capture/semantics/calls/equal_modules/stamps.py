@@ -9,12 +9,12 @@ from its arguments, which are known to be alike, and from what the trace knows, 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import prod
 from typing import Any
 
 from torch.fx import Node
 
 from dynamo_capture.runtime.calls.opaque_calls import OpaqueCall
+from dynamo_capture.semantics.tensors.content.followed import is_small
 from dynamo_capture.semantics.tensors.results.catching import check_packing
 from dynamo_capture.semantics.tensors.results.outcome import ArgumentRef, NewTensor
 from dynamo_capture.session.controls import is_allowed_in_graph
@@ -67,7 +67,7 @@ def stamp_of(
         return None
     if not node.meta.keys() <= {SPEC_KEY, LOCATION_KEY} or node.graph is not tx.output.graph:
         return None
-    if any(prod(one.meta.spec.sizes) < 2 for one in (*tensors, result) if isinstance(one, TensorValue)):
+    if any(is_small(one) for one in (*tensors, result) if isinstance(one, TensorValue)):
         return None  # numbers are followed
     if {one.node for one in tensors} != {*node.all_input_nodes} or node.op == "get_attr":
         return None

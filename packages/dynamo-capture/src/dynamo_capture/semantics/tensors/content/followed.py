@@ -61,20 +61,20 @@ class Followed:
         self, name: str, args: Sequence[Value], writes: bool, tensors: Sequence[TensorValue], result: Value
     ) -> None:
         """Take note of an operation on ``tensors``."""
-        if not tensors and isinstance(result, TensorValue) and _is_small(result):
+        if not tensors and isinstance(result, TensorValue) and is_small(result):
             self._known[result] = _made(name, args, result)
-        if not any(_is_small(tensor) for tensor in tensors):
+        if not any(is_small(tensor) for tensor in tensors):
             return
         form = _FORMS.get(name)
         formula = None
-        if name in _COPIES and isinstance(result, TensorValue) and _is_small(result):
+        if name in _COPIES and isinstance(result, TensorValue) and is_small(result):
             formula = self._copied(args[0], result)
-        if form is not None and len(args) == 2 and isinstance(result, TensorValue) and _is_small(result):
+        if form is not None and len(args) == 2 and isinstance(result, TensorValue) and is_small(result):
             formula = self._of_operation(form[0], args, result)
         if writes:
             target = result if form is not None and form[1] else None
             for tensor in tensors:
-                if _is_small(tensor) and tensor is not target:
+                if is_small(tensor) and tensor is not target:
                     self._forget(tensor)
             if isinstance(target, TensorValue):
                 self._forget(target)
@@ -122,7 +122,8 @@ class Followed:
             self.written[root.source] = None
 
 
-def _is_small(tensor: TensorValue) -> bool:
+def is_small(tensor: TensorValue) -> bool:
+    """Whether it has one element, which may be followed."""
     sizes = tensor.meta.spec.sizes
     if sizes and sizes[-1] != 1:
         return False
@@ -147,7 +148,7 @@ def _made(name: str, args: Sequence[Value], result: TensorValue) -> Formula | No
 
 def _read(tensor: TensorValue) -> Formula | None:
     real = tensor.real
-    if real is None or tensor.source is None or tensor.root is not tensor or not _is_small(tensor):
+    if real is None or tensor.source is None or tensor.root is not tensor or not is_small(tensor):
         return None
     if type(real) not in PLAIN_CLASSES or is_wrapped(real):
         return None
