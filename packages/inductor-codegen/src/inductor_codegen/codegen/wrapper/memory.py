@@ -44,7 +44,7 @@ class MemoryWriter:
         calls = [(at, step) for at, step in enumerate(program.steps) if isinstance(step, CallExtern)]
         self.routes = routes_of([call for _, call in calls], self.buffers, device)
         given = frozenset(at for at, call in calls if self.routes[id(call)].kind is RouteKind.GIVEN_MEMORY)
-        self._placement = place(program, given, self.buffers) if device.type == "cpu" else NO_SCRATCH
+        self._placement = place(program, given) if device.type == "cpu" else NO_SCRATCH
         self._held: dict[str, _Held] = {}
         self.pointer_count = 0
         self.handle_count = 0

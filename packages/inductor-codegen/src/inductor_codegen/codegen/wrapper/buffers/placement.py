@@ -118,12 +118,12 @@ def call_buffers(call: CallExtern) -> Iterator[str]:
         yield from buffers_of(argument)
 
 
-def place(program: Program, into_given_memory: frozenset[int], buffers: Mapping[str, Buffer]) -> Placement:
-    """Share out the scratch block among the ``buffers`` of a program that it may hold without raising the call's peak.
+def place(program: Program, into_given_memory: frozenset[int]) -> Placement:
+    """Share out the scratch block among the buffers that it may hold without raising the call's peak.
 
     ``into_given_memory`` has the positions of calls whose one result can be written into memory that is given to them.
     """
-    spans = _spans(buffers)
+    spans = _spans(program)
     candidates = _candidates(program, into_given_memory)
     pieces = lifetimes(program, {name: nominal(span) for name, span in spans.items()})
     events = _events(program, candidates)
@@ -133,11 +133,11 @@ def place(program: Program, into_given_memory: frozenset[int], buffers: Mapping[
     return _share(events, spans, chosen)
 
 
-def _spans(buffers: Mapping[str, Buffer]) -> dict[str, IntLike]:
+def _spans(program: Program) -> dict[str, IntLike]:
     """The bytes that every buffer spans. Few forms occur: layers have the same."""
     known: dict[Hashable, IntLike] = {}
     found: dict[str, IntLike] = {}
-    for name, buffer in buffers.items():
+    for name, buffer in program.buffers().items():
         form = (buffer.sizes, buffer.strides, buffer.dtype)
         span = known.get(form)
         if span is None:
