@@ -170,3 +170,28 @@ def test_hooks_that_were_there_before(program: Any, method: str, backend: str) -
         function(x, handle, log).sum().backward()
         found.append((log, x.grad.tolist(), len(x._backward_hooks or ())))
     assert found[0] == found[1]
+
+
+def test_a_hook_between_two_layers_does_not_run_the_program_again() -> None:
+    seen: list[Tensor] = []
+    layers = torch.nn.ModuleList(torch.nn.Linear(4, 4) for _ in range(3))
+
+    def program(x: Tensor) -> Tensor:
+        for place, layer in enumerate(layers):
+            x = layer(x).tanh()
+            if place == 1:
+                x.register_hook(lambda grad: seen.append(grad.clone()))
+        return x.sum()
+
+    compiled = fxstack.compile(program, fullgraph=True)
+    x = torch.linspace(-1, 1, 8).view(2, 4)
+    expected = torch.autograd.grad(program(x), list(layers.parameters()))
+    for _ in range(2):
+        loss = compiled(x)
+        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
+            found = torch.autograd.grad(loss, list(layers.parameters()))
+        for one, other in zip(found, expected, strict=True):
+            torch.testing.assert_close(one, other)
+        assert "aten::tanh" not in {event.key for event in profile.key_averages()}
+    assert len(seen) == 3
+    torch.testing.assert_close(seen[1], seen[0])

@@ -120,3 +120,62 @@ def test_hooks_that_are_always_called(same, decides):
         return run
 
     same.made(make, (torch.ones(2), False), (torch.ones(2), True), (torch.ones(2), False))
+
+
+@pytest.mark.parametrize("scale", [None, 2.0])
+@pytest.mark.parametrize("is_first", [False, True])
+def test_backward_hooks_of_a_module_within_a_graph(same, scale, is_first):
+    def make():
+        torch.manual_seed(0)
+        net, log = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2)), []
+        hooked = net[0 if is_first else 1]
+
+        def look(module, inputs, outputs):
+            log.append(("module", [None if g is None else g.clone() for g in inputs], outputs[0].clone()))
+            return None if scale is None or inputs[0] is None else (inputs[0] * scale,)
+
+        def after(module, args, output):
+            output.register_hook(lambda g: log.append(("tensor", g.clone())))
+
+        hooked.register_full_backward_hook(look)
+        hooked.register_full_backward_pre_hook(lambda module, outputs: (outputs[0] * 3,))
+        hooked.register_forward_hook(after)
+        net.register_full_backward_hook(lambda module, inputs, outputs: log.append(outputs[0].clone()))
+
+        def run(x):
+            x = x.clone().requires_grad_()
+            net(x).sin().sum().backward()
+            return log, x.grad, [p.grad for p in net.parameters()]
+
+        return run
+
+    same.made(make, (X,), (X + 1,))
+
+
+def test_backward_hooks_end_no_graph(same, seeded):
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.last = nn.Linear(3, 3), nn.Linear(3, 3)
+            self.first.register_full_backward_hook(lambda module, inputs, outputs: (inputs[0] * 2,))
+
+        def forward(self, x):
+            return self.last(self.first(x.sin()))
+
+    same.made(seeded(Net), (X.clone().requires_grad_(),), graphs=1)
+
+
+def test_writing_to_what_a_hooked_module_gives_raises_as_in_eager(same, seeded):
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear = nn.Linear(3, 3)
+            self.linear.register_full_backward_hook(lambda *args: None)
+
+        def forward(self, x):
+            try:
+                return self.linear(x).relu_()
+            except RuntimeError as error:
+                return str(error)
+
+    same.made(seeded(Net), (X,))

@@ -26,6 +26,9 @@ EXPECTED_KEY = "expected"
 """The key of ``Node.meta`` for relations between sizes that the node's operation requires, and that only data can tell:
 a tuple of ``Relation``. Run as it is, the operation checks them; whoever replaces it keeps the check."""
 
+HOOKED_KEY = "hooked"
+"""The key of ``Node.meta`` for whether the program puts a hook on the tensor, which is called with its gradient."""
+
 _MEMO_ATTRIBUTE = "_fx_interface_sizes"
 
 

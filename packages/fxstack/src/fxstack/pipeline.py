@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import functools
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch._ops import OpOverload
-from torch.fx import GraphModule
+from torch.fx import GraphModule, Node
 
 import aot_autograd
 import fx_interface
@@ -28,6 +28,7 @@ from aot_autograd import finish, has_parts
 from fx_interface import SHAPE_ENV_KEY, CompiledGraph, UnsupportedProgramError
 from fx_interface.events import span
 from fx_interface.execution.rehearsal import rehearsal_of
+from fx_interface.graph import HOOKED_KEY
 from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.symbols import ShapeEnv
 from fx_interface.torch_internals.graph_source import forward_of
@@ -95,12 +96,12 @@ def compile_captured(
         return run, made.plan
 
     try:
-        cuts = cuts_for_buckets(graph_module, example_inputs)
+        cuts = {*cuts_for_buckets(graph_module, example_inputs), *_cuts_for_hooks(graph_module)}
         if cuts:
             try:
                 return aot_autograd.compile_in_parts(graph_module, example_inputs, compile_part, cuts)
             except UnsupportedProgramError as error:
-                logger.info("a graph is not cut where gradients are sent: %s", error)
+                logger.info("a graph is not cut where gradients are sent or looked at: %s", error)
         if has_parts(graph_module):
             return aot_autograd.compile_in_parts(graph_module, example_inputs, compile_part)
         return compile_part(graph_module, example_inputs)[0]
@@ -110,6 +111,15 @@ def compile_captured(
         _warn_once(f"no C++ compiler: captured graphs run with torch's own kernels ({error.what})")
         forward: CompiledGraph = graph_module.forward
         return forward
+
+
+def _cuts_for_hooks(graph_module: GraphModule) -> Collection[Node]:
+    """Where to cut a graph whose tensors the program puts hooks on."""
+    if not torch.is_grad_enabled() or not any(HOOKED_KEY in node.meta for node in graph_module.graph.nodes):
+        return ()
+    from aot_autograd.control_flow import hook_cuts  # which few programs need
+
+    return hook_cuts(graph_module)
 
 
 @functools.cache

@@ -39,7 +39,7 @@ def bucket_cuts(
     """
     nodes = list(graph_module.graph.nodes)
     sizes = _bytes_by_first_use(graph_module, trained, nodes)
-    possible = _possible(nodes)
+    possible = possible_cuts(nodes)
     cuts: list[Node] = []
     left, gathered = sum(sizes.values()), 0
     for position in range(len(nodes) - 1, 0, -1):
@@ -71,7 +71,7 @@ def _bytes_by_first_use(
     return found
 
 
-def _possible(nodes: Sequence[Node]) -> set[int]:
+def possible_cuts(nodes: Sequence[Node]) -> set[int]:
     """The positions at which a part may begin: no block of a mode is open, only tensors and sizes are handed on, and
     nothing that is handed on is written to."""
     at = {node: position for position, node in enumerate(nodes)}

@@ -3,12 +3,12 @@
 from dynamo_capture.polyfills import substitute_for
 from dynamo_capture.polyfills.torch import (
     collectives,
-    counting,
     encoders,
     forms,
     graphs,
     higher_order,
     jagged,
+    module_hooks,
     optimizers,
     scans,
     sequences,
@@ -17,12 +17,12 @@ from dynamo_capture.polyfills.torch import (
 
 __all__ = [
     "collectives",
-    "counting",
     "encoders",
     "forms",
     "graphs",
     "higher_order",
     "jagged",
+    "module_hooks",
     "optimizers",
     "scans",
     "sequences",

@@ -1,4 +1,4 @@
-"""A substitute for padding sequences to one length, whose kernel in C takes no symbolic lengths."""
+"""Substitutes for functions of torch whose kernels in C take no symbolic lengths, or read one out of a tensor."""
 
 from __future__ import annotations
 
@@ -30,3 +30,19 @@ def pad_sequence(
         piece = torch.nn.functional.pad(sequence.to(first.dtype), sides, value=padding_value)
         padded.append(piece)
     return torch.stack(padded, dim)
+
+
+@substitutes(torch.nn.functional.one_hot)
+def one_hot(tensor: Any, num_classes: Any = -1) -> Any:
+    """With as many classes as the greatest index says, where nothing else does."""
+    if num_classes != -1 and tensor.device.type == "cpu":  # which torch checks in eager only
+        torch._assert_async((tensor >= 0).all(), "Class values must be non-negative.")
+        torch._assert_async((tensor < num_classes).all(), "Class values must be smaller than num_classes.")
+    if num_classes > 0 and tensor.dtype is torch.int64:
+        return (tensor.unsqueeze(-1) == torch.arange(num_classes, device=tensor.device)).to(torch.int64)
+    if num_classes != -1 or tensor.dtype is not torch.int64 or tensor.numel() == 0:
+        return torch.ops.aten.one_hot.default(tensor, num_classes)
+    least, count = tensor.min().item(), tensor.max().item() + 1
+    torch._check(least >= 0, lambda: "Class values must be non-negative.")  # type: ignore[no-untyped-call]
+    classes = torch.arange(count, device=tensor.device)
+    return (tensor.unsqueeze(-1) == classes).to(torch.int64)

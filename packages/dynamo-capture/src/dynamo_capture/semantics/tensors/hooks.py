@@ -20,6 +20,7 @@ from dynamo_capture.values import TensorValue, Value
 from dynamo_capture.values.base import Context
 from dynamo_capture.values.tensors.hooks import HookHandle
 from dynamo_capture.values.tensors.tensor import PLAIN_CLASSES
+from fx_interface.graph import HOOKED_KEY
 
 
 def _register(name: str) -> None:
@@ -31,6 +32,8 @@ def _register(name: str) -> None:
         tx.fold(lambda: getattr(torch.Tensor, name)(_alike(tx, owner), len))
         handle = HookHandle(name, owner, args[0])
         tx.effects.hooked(handle)
+        if owner.node.op != "placeholder":
+            owner.node.meta[HOOKED_KEY] = True
         return handle
 
     method(name)(register)

@@ -1,0 +1,62 @@
+"""Backward hooks of modules (``register_full_backward_hook``), as hooks of tensors.
+
+Torch sends a module's inputs and outputs through an identity, and registers hooks of its node. Nothing tells a node's
+hook from a hook of the tensor before the identity, if there is one tensor:
+
+    y = Identity(x);  y.grad_fn.register_hook(h)   ->   z = x.clone();  z.register_hook(h);  y = Identity(z.clone())
+
+What the program registers on ``y`` comes first, as it does there, and writing to ``y`` is the error that it is there.
+A graph's results that share memory have one history, hence the copies. A hook that gives None for the gradient of the
+input sends zeros. With several tensors the graph ends where it is asked for the node.
+"""
+
+from __future__ import annotations
+
+from types import FunctionType
+from typing import Any
+
+import torch
+from torch.nn.modules._functions import BackwardHookFunction
+from torch.utils.hooks import BackwardHook
+
+from dynamo_capture.polyfills.registry import substitutes
+
+_ORIGINAL: Any = BackwardHook._apply_on_tensors
+_APPLY: Any = FunctionType(_ORIGINAL.__code__, _ORIGINAL.__globals__)
+"""The function under another identity, for which no substitute stands."""
+_IDENTITY: Any = BackwardHookFunction.apply
+
+
+class _Hooked:
+    """A tensor that takes hooks as the node of an identity does."""
+
+    def __init__(self, tensor: torch.Tensor) -> None:
+        self.tensor = tensor
+
+    def register_hook(self, hook: Any) -> Any:
+        def run(gradient: torch.Tensor) -> torch.Tensor | None:
+            found = hook((gradient,), (gradient,))
+            if found is None:
+                return None
+            return torch.zeros_like(gradient) if found[0] is None else found[0]
+
+        return self.tensor.register_hook(run)
+
+
+@substitutes(_ORIGINAL)
+def apply_on_tensors(self: Any, fn: Any, args: Any) -> Any:
+    """``args``: a module's inputs or outputs; ``fn`` takes what the hooks are registered on. The arguments to go on
+    with, and the places of the tensors among them."""
+    places = [place for place, arg in enumerate(args) if isinstance(arg, torch.Tensor)]
+    if len(places) != 1 or type(args) is not tuple or not torch.is_grad_enabled():
+        return _APPLY(self, fn, args)
+    place = places[0]
+    if not args[place].requires_grad:
+        return args, None
+    hooked = args[place].clone()
+    fn(_Hooked(hooked))
+    (result,) = _IDENTITY(hooked.clone())
+    return (*args[:place], result, *args[place + 1 :]), places
+
+
+__all__ = ["apply_on_tensors"]
