@@ -30,8 +30,10 @@ def alike(tx: Context, function: Any, args: Sequence[Value], kwargs: dict[str, V
         made = None if kwargs else special(tx, [tx.force(value) for value in args])
         return None if made is None else ArrayValue(tensor=made)
     same = SAME.get(function)
-    operands = None if kwargs else _operands(tx, args)
-    if same is None or operands is None:
+    if same is None or kwargs:
+        return None
+    operands = _operands(tx, args)
+    if operands is None:
         return None
     given, dtype = operands
     if dtype in FLOATS or (function in WHOLE and dtype in _INTEGERS and all(map(_fits, given))):
