@@ -40,7 +40,7 @@ class _Hooked:
                 return None
             return torch.zeros_like(gradient) if found[0] is None else found[0]
 
-        return self.tensor.register_hook(run)
+        return self.tensor.register_hook(run)  # type: ignore[no-untyped-call]
 
 
 @substitutes(_ORIGINAL)
