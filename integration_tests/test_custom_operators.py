@@ -137,6 +137,28 @@ def test_one_that_writes_and_returns_something_else() -> None:
     assert _report(fast) == (1, [])
 
 
+@pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
+def test_a_write_is_counted(operators: Any, backend: str) -> None:
+    """Nothing counted it: a gradient was computed with what the operator had written."""
+
+    def saved_before(w: Tensor, x: Tensor) -> Tensor:
+        product = w * x
+        operators.update_(x, x.sin())
+        return product
+
+    def written(x: Tensor) -> Tensor:
+        operators.update_(x, x.sin())
+        return x + 1
+
+    w, x = torch.randn(3, requires_grad=True), torch.randn(3)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        fxstack.compile(saved_before, backend=backend)(w, x).sum().backward()
+    product = w * x
+    fxstack.compile(written, backend=backend)(x)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        product.sum().backward()
+
+
 def test_one_that_returns_what_it_writes(operators: Any) -> None:
     def program(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         rows = x[1:]

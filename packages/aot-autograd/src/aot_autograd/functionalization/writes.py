@@ -16,9 +16,11 @@ from aot_autograd.recording.values import Value
 from aot_autograd.views.memory import write
 from aot_autograd.views.overlaps import refuse_overlaps
 from fx_interface.errors import UnsupportedProgramError
+from fx_interface.operator_facts.data_errors import is_opaque
 from fx_interface.tensor_spec import TensorSpec
 
 _OVER_LISTS = "aten::_foreach_"
+_KERNELS = ("CPU", "CUDA", "CompositeExplicitAutograd")
 
 
 def write_functionally(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
@@ -39,7 +41,9 @@ def write_functionally(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwar
     )
     returned = [value] if type(value.spec) is TensorSpec else _items(trace, value)
     if op._schema.name.startswith(_OVER_LISTS):  # each operator on one tensor counts there, by itself
-        torch.autograd.graph.increment_version([t for t in targets[0] if not t.is_inference()])
+        _count(targets)
+    if is_opaque(op) and _counts_by_its_operators(op):
+        _count(targets)
     if len(targets) == 1 and isinstance(targets[0], (list, tuple)) and type(value.spec) is list:
         news, targets = returned, list(targets[0])
     else:
@@ -55,6 +59,21 @@ def write_functionally(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwar
         return targets[0] if len(op._schema.returns) == 1 else tuple(targets[: len(op._schema.returns)])
     made = tuple(trace.fresh(part) for part in returned[: variant.plain])
     return None if not made else made[0] if len(made) == 1 else made
+
+
+def _counts_by_its_operators(op: OpOverload) -> bool:
+    """Whether an operator of a program has a kernel in Python, whose in-place operators count what it writes, and none
+    that counts around it: nothing counts while it is traced."""
+    if torch._C._dispatch_has_kernel_for_dispatch_key(op.name(), "ADInplaceOrView"):
+        return False
+    name = op.name().replace("::", "/", 1)
+    return any(f"{name}/{key}" in torch.library._impls for key in _KERNELS)
+
+
+def _count(written: list[Any]) -> None:
+    """One more write of each tensor that is written to, by itself or in a list."""
+    flat = [t for part in written for t in (part if isinstance(part, (list, tuple)) else (part,))]
+    torch.autograd.graph.increment_version([t for t in flat if t is not None and not t.is_inference()])
 
 
 def _target(op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any], key: int | str) -> Any:
