@@ -307,6 +307,19 @@ def layouts_of_windows_and_diagonals(x: Any) -> Any:
     return (x * 2).unfold(-1, 2, 2), (x * 3).unfold(1, 2, 3), (x + 1).diagonal(0, 1, 2)
 
 
+@case(*(lambda size=size: (row(size + 3).unfold(0, 4, 1),) for size in (5, 8, 11)))
+def a_window_is_written_to(x: Any) -> Any:
+    x.mul_(2)
+    return x + 1
+
+
+@case(*(lambda size=size: (row(size),) for size in (8, 11, 14)))
+def a_view_of_windows_is_written_to(x: Any) -> Any:
+    windows = x.as_strided((x.shape[0] - 3, 4), (1, 1))
+    windows[1:].add_(1)
+    return windows.sum(1)
+
+
 def leaf() -> torch.Tensor:
     return torch.ones(2, 3, requires_grad=True)
 

@@ -270,8 +270,13 @@ def later(tensor):
 
 def spread(tensor):
     return tensor[:1].expand(tensor.shape) if tensor.dim() and tensor.shape[0] else tensor
+
+def windows(tensor):
+    if tensor.dim() < 2 or not tensor.numel():
+        return tensor
+    return tensor.reshape(-1).as_strided(tensor.shape, (1,) * tensor.dim())
 """
-LAYOUTS = ("{}", "{}", "{}", "gaps({})", "swapped({})", "later({})", "spread({})")
+LAYOUTS = ("{}", "{}", "{}", "gaps({})", "swapped({})", "later({})", "spread({})", "windows({})")
 RELATIONS = (
     "{fresh}",
     "{fresh}",

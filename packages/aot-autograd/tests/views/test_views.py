@@ -11,6 +11,7 @@ import torch
 from aot_autograd.views.memory import elements_share_memory
 from aot_autograd.views.views import INVERSES, is_view
 from fx_interface.errors import UnsupportedProgramError
+from fx_interface.symbols import IntLike, Relation, ShapeEnv
 from fx_interface.tensor_spec import TensorSpec
 
 aten = torch.ops.aten
@@ -114,15 +115,23 @@ def test_numbers_that_derivatives_conjugate(function: Any, check: Any) -> None:
 
 
 def test_elements_that_share_memory() -> None:
-    def spec(sizes: tuple[int, ...], strides: tuple[int, ...]) -> TensorSpec:
-        return TensorSpec(sizes, strides, torch.float32, torch.device("cpu"))
+    def share(sizes: tuple[IntLike, ...], strides: tuple[IntLike, ...]) -> bool:
+        return elements_share_memory(TensorSpec(sizes, strides, torch.float32, torch.device("cpu")), env)
 
-    assert elements_share_memory(spec((3, 2), (1, 1)))
-    assert elements_share_memory(spec((3,), (0,)))
-    assert elements_share_memory(spec((3, 4), (3, 2)))  # 6 twice
-    assert not elements_share_memory(spec((2, 3), (3, 2)))  # 0 2 4 and 3 5 7
-    assert not elements_share_memory(spec((1, 3), (0, 2)))
-    assert not elements_share_memory(spec((0, 3), (1, 1)))
+    env = ShapeEnv()
+    assert share((3, 2), (1, 1))
+    assert share((3,), (0,))
+    assert share((3, 4), (3, 2))  # 6 twice
+    assert not share((2, 3), (3, 2))  # 0 2 4 and 3 5 7
+    assert not share((1, 3), (0, 2))
+    assert not share((0, 3), (1, 1))
+    n, wide = env.create_symbol(5), env.create_symbol(9)
+    assert not share((n, n), (2 * n, 2))
+    assert not share((n, n), (1, n))
+    assert share((n, 4), (1, 1))
+    assert env.known(Relation("<=", n, wide)) is None
+    assert not share((4, n), (wide, 1))
+    assert env.known(Relation("<=", n, wide)) is True  # has become a guard
 
 
 REFUSED_WRITES: dict[str, Callable[[torch.Tensor], Any]] = {

@@ -64,10 +64,11 @@ def write_functionally(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwar
 def _counts_by_its_operators(op: OpOverload) -> bool:
     """Whether an operator of a program has a kernel in Python, whose in-place operators count what it writes, and none
     that counts around it: nothing counts while it is traced."""
-    if torch._C._dispatch_has_kernel_for_dispatch_key(op.name(), "ADInplaceOrView"):
+    name = op._schema.name + (f".{op._schema.overload_name}" if op._schema.overload_name else "")
+    if torch._C._dispatch_has_kernel_for_dispatch_key(name, "ADInplaceOrView"):
         return False
-    name = op.name().replace("::", "/", 1)
-    return any(f"{name}/{key}" in torch.library._impls for key in _KERNELS)
+    registered = name.replace("::", "/", 1)
+    return any(f"{registered}/{key}" in torch.library._impls for key in _KERNELS)
 
 
 def _count(written: list[Any]) -> None:

@@ -14,7 +14,7 @@ from aot_autograd.recording.trace import Trace, TracedTensor
 from aot_autograd.recording.values import Value
 from aot_autograd.views.views import apply_step, write_through
 from fx_interface.errors import UnsupportedProgramError
-from fx_interface.symbols import Relation, ShapeEnv
+from fx_interface.symbols import IntLike, Relation, ShapeEnv
 from fx_interface.tensor_spec import TensorSpec
 
 aten = torch.ops.aten
@@ -113,17 +113,25 @@ def _check_sizes(op: OpOverload, old: TensorSpec, new: TensorSpec, base: TensorS
         raise UnsupportedProgramError(
             "AOT111", f"{op} would change the size of a tensor in place, from {old} to {new}"
         )
-    if elements_share_memory(old) or elements_share_memory(base):
+    if elements_share_memory(old, env) or (base is not old and elements_share_memory(base, env)):
         raise UnsupportedProgramError("AOT104", f"{op} writes to a tensor whose elements share memory")
 
 
-def elements_share_memory(spec: TensorSpec) -> bool:
-    """Whether two elements lie at one place, as far as sizes are known; many are not looked at one by one."""
+def elements_share_memory(spec: TensorSpec, env: ShapeEnv) -> bool:
+    """Whether two elements lie at one place; many are not looked at one by one.
+
+    Where a size or a stride is symbolic, the dimensions must not reach into one another, which becomes a guard; as far
+    as it is known where only data can tell.
+    """
+    if spec.is_contiguous:
+        return False
     axes = [(stride, size) for stride, size in zip(spec.strides, spec.sizes, strict=True) if size != 1]
     if any(stride == 0 for stride, _ in axes):
         return True
     known = sorted((a, b) for a, b in axes if isinstance(a, int) and isinstance(b, int))
-    if len(known) != len(axes) or any(size == 0 for _, size in known):
+    if len(known) != len(axes):
+        return not any(env.is_from_data(n) for axis in axes for n in axis) and _reach_into(axes, env)
+    if any(size == 0 for _, size in known):
         return False
     reach, apart = 0, True
     for stride, size in known:
@@ -135,3 +143,15 @@ def elements_share_memory(spec: TensorSpec) -> bool:
     for stride, size in known:
         places = {at + stride * step for at in places for step in range(size)}
     return len(places) < count
+
+
+def _reach_into(axes: list[tuple[IntLike, IntLike]], env: ShapeEnv) -> bool:
+    """Whether a step along one dimension, in order of strides, stays within what those before it cover."""
+    reach: IntLike = 0
+    for stride, size in sorted(axes, key=lambda axis: env.hint(axis[0])):
+        if env.hint(size) < 2 and env.decide(Relation("<=", size, 1)):
+            continue
+        if not env.decide(Relation("<=", reach + 1, stride)):
+            return True
+        reach = reach + stride * (size - 1)
+    return False
