@@ -10,6 +10,7 @@ import torch
 import fxstack
 from fx_interface.errors import UnknownBackendError
 from fx_interface.plugins import list_backends
+from fxstack import backends
 from fxstack.backends import Inductor, resolve
 from fxstack.options import Options
 
@@ -61,3 +62,21 @@ def test_options_reach_a_backend_that_takes_them(tmp_path: Path) -> None:
 def test_an_unknown_name_is_refused_when_compile_is_called() -> None:
     with pytest.raises(UnknownBackendError, match="FXI202"):
         fxstack.backend("inductr")
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_our_names_are_ours_where_nothing_says_what_is_installed(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unknown(name: str) -> Any:
+        raise UnknownBackendError("FXI202", f"no backend is named {name!r}")
+
+    monkeypatch.setattr(backends, "load_backend", unknown)
+    import torch._dynamo  # whose backends have two of these names
+
+    assert resolve(name, Options()).interface_version == backends.inductor.interface_version
+    captured = fxstack.compile(_function, backend=name)
+    x, w = torch.ones(3, 4), torch.ones(4, 5)
+    assert torch.equal(captured(x, w), _function(x, w))
+    with pytest.raises(UnknownBackendError):
+        fxstack.compile(_function, backend="nowhere")(x, w)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from torch.fx import GraphModule
@@ -10,6 +11,7 @@ from torch.fx._lazy_graph_module import _LazyGraphModule
 
 import aot_autograd
 from fx_interface import INTERFACE_VERSION, Backend, CompiledGraph
+from fx_interface.errors import UnknownBackendError
 from fx_interface.plugins import load_backend
 from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.torch_internals.graph_source import release_source
@@ -85,6 +87,18 @@ class Inductor:
 eager = Eager()
 aot_eager = AotEager()
 inductor = Inductor()
+_OWN: Mapping[str, Backend] = MappingProxyType({"eager": eager, "aot_eager": aot_eager, "inductor": inductor})
+
+
+def named(name: str) -> Backend:
+    """The installed plug-in of that name; ours also where nothing says what is installed (``PYTHONPATH``, a frozen
+    program), and never torch's in their place. UnknownBackendError FXI202 lists the known names."""
+    try:
+        return load_backend(name)
+    except UnknownBackendError:
+        if name in _OWN:
+            return _OWN[name]
+        raise
 
 
 def backend(name: str, options: Options | Mapping[str, Any] | None = None) -> Backend:
@@ -103,7 +117,7 @@ def resolve(
 
     Raises UnknownBackendError (FXI202), which lists the known names, and IncompatibleInterfaceError (FXI201).
     """
-    found = load_backend(backend) if isinstance(backend, str) else backend
+    found = named(backend) if isinstance(backend, str) else backend
     configure = getattr(found, "configure", None)
     if passed and not hasattr(found, "interface_version"):
         found = WithKeywords(found, tuple(passed.items()))

@@ -16,8 +16,7 @@ import dynamo_capture
 from dynamo_capture.foundation.break_kinds import CONTROL_FLOW, OTHER_INTERPRETER
 from fx_interface import Backend, plugins
 from fx_interface.errors import UnknownBackendError
-from fx_interface.plugins import load_backend
-from fxstack.backends import inductor, resolve
+from fxstack.backends import inductor, named, resolve
 from fxstack.options import ARGUMENTS, MODES, OptionError, Options, check_choices, is_own_option
 from primtorch_decomps import LIBRARY
 
@@ -196,7 +195,7 @@ def _as_torch_calls(
 def _named(name: str) -> Callable[..., Any]:
     """An installed plug-in, else one of torch's backends. UnknownBackendError FXI202 lists the known names."""
     try:
-        return load_backend(name)
+        return named(name)
     except UnknownBackendError:
         from fxstack.adapters.stock_backends import stock_backend  # for names that no plug-in has
 
