@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import collections
 import copy
+import copyreg
+import enum
 
 import pytest
 import torch
+
+from dynamo_capture import optimize
 
 X = torch.arange(6.0)
 
@@ -131,3 +136,78 @@ def test_a_memo_that_is_asked_for_more(same):
         return x + 1, copy.deepcopy(o).count
 
     same(f, (X, Counting([1], False)))
+
+
+class _Noting:
+    def __init__(self, n, log):
+        self.n, self.log = n, log
+
+    def __deepcopy__(self, memo):
+        self.log.append(self.n)
+        return _Noting(self.n + 1, self.log)
+
+
+def test_values_of_a_plain_dict_are_copied_before_their_keys(same):
+    def f(x, log):
+        copied = copy.deepcopy({_Noting(1, log): _Noting(2, log), "z": _Noting(3, log)})
+        ordered = copy.deepcopy(collections.OrderedDict([(_Noting(4, log), _Noting(5, log))]))
+        return x + 1, len(copied), len(ordered)
+
+    same(f, (X, []))
+
+
+class _Copied(enum.Enum):
+    ONE = 1
+
+    def __copy__(self):
+        _CALLS.append("copy")
+        return 3
+
+    def __deepcopy__(self, memo):
+        _CALLS.append("deepcopy")
+        return 4
+
+
+_CALLS = []
+
+
+def test_members_of_enumerations_that_copy_themselves():
+    """They were copied while the function was captured."""
+
+    def f(x):
+        return copy.copy(_Copied.ONE), copy.deepcopy([_Copied.ONE]), x + 1
+
+    captured = optimize(lambda graph, inputs: graph.forward)(f)
+    for _ in range(3):
+        _CALLS.clear()
+        assert captured(X)[:2] == (3, [4])
+        assert _CALLS == ["copy", "deepcopy"]
+
+
+class _Registered:
+    def __init__(self, n=0):
+        self.n = n
+
+
+def test_classes_that_are_registered_with_copyreg(same, monkeypatch):
+    def f(x, change, log):
+        def reduced(one):
+            log.append("reduced")
+            return _Registered, (100,)
+
+        if change == "register":
+            copyreg.pickle(_Registered, reduced)
+        found = copy.copy(_Registered(3)).n, copy.deepcopy(_Registered(4)).n
+        if change == "register":
+            del copyreg.dispatch_table[_Registered]
+        return x + 1, found
+
+    same(f, (X, "", []), (X, "register", []), (X, "", []))
+
+    def g(x):
+        return x + 1, copy.copy(_Registered(3)).n
+
+    captured = optimize(lambda graph, inputs: graph.forward)(g)
+    assert captured(X)[1] == 3
+    monkeypatch.setitem(copyreg.dispatch_table, _Registered, lambda one: (_Registered, (100,)))
+    assert captured(X)[1] == 100

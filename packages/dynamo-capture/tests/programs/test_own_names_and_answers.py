@@ -306,3 +306,60 @@ def program(x):
             LOG.append(str(error))
     return x + 1, [str(one.message) for one in caught]
 """)
+
+
+def test_which_function_one_is_that_is_made_anew(program):
+    """Functions that were known by their code alone were never the ones that a class or a global has."""
+    program("""
+def make():
+    def inner(y):
+        return y * 2
+    return inner
+
+KNOWN = make()
+class Holder:
+    own = KNOWN
+
+def program(x, f, g):
+    same = f is g, f is KNOWN, f == KNOWN, Holder.own is f, f is not Holder.__dict__["own"], f is None, f is print
+    found = f in [g], f in (KNOWN,), [g, KNOWN].index(KNOWN), {f: 1}.get(g), {KNOWN: 1}.get(f), len({f, g, KNOWN})
+    return f(x), same, found
+
+def calls():
+    one = make()
+    return [(make(), make()), (make(), make()), (one, one), (KNOWN, KNOWN), (make(), KNOWN), (KNOWN, make())]
+
+CALLS = [lambda pair=pair: (torch.ones(2), *pair) for pair in calls() * 2]
+""")
+
+
+def test_a_method_that_a_break_has_handed_over(program):
+    program("""
+def program(x):
+    class Kind:
+        def method(self):
+            return x
+    method = Kind().method
+    print(end="")
+    return method.__func__ is Kind.method, method.__func__ is Kind.__dict__["method"], x + 1
+
+CALLS *= 2
+""")
+
+
+def test_functions_as_keys_of_a_table(program):
+    program("""
+def make(n):
+    return lambda y: y * n
+
+TABLE = {}
+WATCHED["counts"] = COUNTS = []
+ONE, TWO = make(1), make(2)
+
+def program(x, f, g):
+    TABLE[f] = TABLE.get(f, 0) + 1
+    COUNTS.append((len(TABLE), TABLE[f], TABLE.get(g)))
+    return f(x)
+
+CALLS = [lambda f=f, g=g: (torch.ones(2), f, g) for f, g in [(ONE, TWO), (TWO, ONE), (TWO, TWO), (ONE, ONE), (make(5), ONE)]]
+""")

@@ -258,6 +258,11 @@ class SourcedConst(Const):
         return self._guard is not None or type(self._real) in _TOLD_APART
 
     @property
+    def is_read_again(self) -> bool:  # type: ignore[override]
+        """Whether ``is`` tells it from an equal one."""
+        return type(self._real) in _TOLD_APART
+
+    @property
     def passed_on(self) -> Any:
         """The value, for whoever does not depend on it."""
         return self._real

@@ -89,6 +89,15 @@ class FunctionValue(Value):
         keyword = self.kwdefaults.values() if self.kwdefaults_dict is None else [self.kwdefaults_dict]
         return [*self.defaults, *keyword, *self.closure, *self.attrs.values()]
 
+    def identity(self) -> object:
+        return self if self.real is None else self.real
+
+    def own_key(self, tx: Context) -> Any:
+        """As a key an existing function is itself, and is guarded to be that one: its code alone will not do."""
+        if self.real is not None and self.source is not None:
+            tx.guards.is_object(self.source, self.real)
+        return self.real
+
     def call(self, tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
         return tx.inliner.call_function(self, args, kwargs)
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import types
+
 from dynamo_capture.foundation.class_members import has_member
 from dynamo_capture.foundation.type_names import message_name
 from dynamo_capture.semantics.numbers import floats
 from dynamo_capture.semantics.operators import comparing_containers, comparisons
 from dynamo_capture.semantics.operators.binary import binary
+from dynamo_capture.sources.sources import known_object
 from dynamo_capture.values import (
     FALSE,
     TRUE,
     Const,
     DictValue,
+    FunctionValue,
     ObjectValue,
     SequenceValue,
     SetValue,
@@ -85,9 +89,11 @@ class Operators:
                 if len(answers) > 1:
                     raise value.unknown("comparing with `is`")
                 return answers.pop()
-        for value in (lhs, rhs):
+        for value, another in ((lhs, rhs), (rhs, lhs)):
             if isinstance(value, ObjectValue):
                 self._tx.attributes.guard_type(value)
+            elif isinstance(value, FunctionValue) and value.real is not None:
+                return self._is_function(value, another)
         one, other = lhs.identity(), rhs.identity()
         if lhs.is_mutable and rhs.is_mutable:
             if lhs.source is not None and rhs.source is not None and one is not other:
@@ -106,6 +112,20 @@ class Operators:
         if isinstance(lhs, Const) and isinstance(rhs, Const) and type(one) is type(other):
             return isinstance(one, (int, str, bytes)) and one == other
         return False
+
+    def _is_function(self, function: FunctionValue, another: Value) -> bool:
+        """Whether a function that is known by its code alone is another object. A guard says which objects are the same
+        and which are not, where both are functions that existed before."""
+        source, found = function.source, another.identity()
+        if source is None or not isinstance(found, types.FunctionType):
+            return False
+        is_same = function.real is found
+        place = another.source if another.source is not None else known_object(found)
+        if is_same:
+            self._tx.guards.same(place, source)
+        else:
+            self._tx.guards.distinct([place, source])
+        return is_same
 
     def is_(self, lhs: Value, rhs: Value) -> Value:
         """``lhs is rhs`` as a value."""

@@ -10,11 +10,12 @@ import torch
 
 import fx_guards
 from dynamo_capture.foundation.break_kinds import NOT_IN_PYTHON
-from dynamo_capture.foundation.class_members import is_looked_up_by_program
+from dynamo_capture.foundation.class_members import LIBRARIES, is_looked_up_by_program
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.foundation.known_objects import PLAIN
 from dynamo_capture.runtime.replacement_calls import builtin_base, instance_dict
 from dynamo_capture.semantics.registry import handles
+from dynamo_capture.sources.sources import known_object
 from dynamo_capture.values import (
     BuiltinMethod,
     Const,
@@ -41,7 +42,8 @@ from fx_interface.source import InstanceDictSource
 def shallow_copy(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     value = args[0]
     if type(value) is Const and type(value.value) not in PLAIN:
-        return tx.known(tx.fold(lambda: copy.copy(value.value)))
+        answer = _by_program(tx, value, "__copy__", [])
+        return tx.known(tx.fold(lambda: copy.copy(value.value))) if answer is None else answer
     if isinstance(value, Const):
         return value
     if (
@@ -95,7 +97,8 @@ def _deep_copy(tx: Context, value: Value, memo: DeepCopyMemo) -> Value:
         return known
     match value:
         case Const() if type(value) is Const and type(value.value) not in PLAIN:
-            return tx.known(tx.fold(lambda: copy.deepcopy(value.value)))
+            answer = _by_program(tx, value, "__deepcopy__", [memo])
+            return tx.known(tx.fold(lambda: copy.deepcopy(value.value))) if answer is None else answer
         case Const() | SymValue() | FunctionValue():
             return value
         case TupleValue():
@@ -118,9 +121,12 @@ def _deep_copy(tx: Context, value: Value, memo: DeepCopyMemo) -> Value:
             memo.note(value, made_dict)
             made_dict.factory = value.factory
             for key, (name, item) in value.all_entries(tx).items():
+                first = (
+                    _deep_copy(tx, item, memo) if value.cls is dict else None
+                )  # a plain dict's values come first
                 copied = _deep_copy(tx, name, memo)
                 place = tx.hash_key(copied) if is_opaque(key) else key
-                made_dict.all_entries(tx)[place] = [copied, _deep_copy(tx, item, memo)]
+                made_dict.all_entries(tx)[place] = [copied, first or _deep_copy(tx, item, memo)]
             attributes = _attributes(tx, value).items()
             made_dict.attrs = {name: _deep_copy(tx, item, memo) for name, item in attributes}
             return made_dict
@@ -133,6 +139,15 @@ def _deep_copy(tx: Context, value: Value, memo: DeepCopyMemo) -> Value:
         case ObjectValue() if value.base is None:
             return _deep_copy_object(tx, value, memo)
     raise GraphBreak(NOT_IN_PYTHON, f"copy.deepcopy() of {value.describe()}")
+
+
+def _by_program(tx: Context, value: Const, special: str, given: list[Value]) -> Value | None:
+    """The copy of a known object, such as a member of an enumeration, if code of the program makes it. Classes are
+    themselves, whatever their metaclass has."""
+    custom = None if isinstance(value.value, type) else tx.attributes.in_class(type(value.value), special)
+    if not isinstance(custom, types.FunctionType) or custom.__module__.partition(".")[0] in LIBRARIES:
+        return None
+    return tx.inliner.call_function(Const(custom), [value, *given], {})
 
 
 def _attributes(tx: Context, value: DictValue) -> dict[str, Value]:
@@ -168,6 +183,9 @@ def _copies_by_dict(tx: Context, cls: type) -> bool:
         return False
     if isinstance(in_class(type(cls), "__setattr__"), types.FunctionType):
         return False  # the class is given ``__slotnames__``
+    table = tx.wrap(copyreg.dispatch_table, known_object(copyreg.dispatch_table))
+    if not isinstance(table, DictValue) or table.find(tx, cls, guard=cls not in tx.new_classes) is not None:
+        return False
     if any("__slots__" in vars(base) for base in cls.__mro__):
         return False
     if "__slotnames__" not in vars(cls):
