@@ -25,6 +25,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 _SWITCHES = ("TORCH_COMPILE_DISABLE", "TORCHDYNAMO_DISABLE")
 """Torch's variables of the environment by which all compiling is off."""
 _REGISTRY = "torch._dynamo.backends.registry"
+_OURS = "inductor"
+"""The backend that torch has where nobody has set another one: a name, which is our own backend's here."""
 
 
 @overload
@@ -164,7 +166,8 @@ def _backend(
     be read. One that is no plug-in is given the mode and the options that are
     not this stack's as they are, as torch does."""
     if backend is None:
-        backend = getattr(sys.modules.get(_REGISTRY), "_default_backend", None) or inductor
+        chosen = getattr(sys.modules.get(_REGISTRY), "_default_backend", None)
+        backend = inductor if chosen is None or chosen == _OURS else chosen
     found = _named(backend) if isinstance(backend, str) else backend
     if not callable(found):
         raise OptionError(
