@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import builtins
 import collections
+import inspect
+import itertools
+import math
+import operator
+import types
 
 import pytest
 import torch
@@ -43,6 +49,30 @@ from dynamo_capture.semantics.calls.signatures import signature_of, takes
 )
 def test_what_is_taken(function, positional, keywords, expected):
     assert takes(function, positional, keywords) is expected
+
+
+_OWNERS = (builtins, str, dict, list, set, tuple, int, float, bytes, object, type, collections.deque, math, operator,
+           torch._C, torch.Tensor, collections.OrderedDict, itertools, "", [], {}, 1)  # fmt: skip
+_IN_C = [
+    member
+    for owner in _OWNERS
+    for member in (getattr(owner, name, None) for name in dir(owner))
+    if isinstance(member, (types.BuiltinFunctionType, *signatures.METHOD_KINDS))
+]
+
+
+def test_counts_of_arguments_are_those_that_python_parses():
+    told = [(function, found) for function in _IN_C if (found := signatures._counts(function)) is not None]
+    assert len(told) > 500
+    for function, (fewest, most) in told:
+        signature = inspect.signature(function)
+        for count in range(8):
+            try:
+                signature.bind(*range(count))
+            except TypeError:
+                assert not fewest <= count <= most, function
+            else:
+                assert fewest <= count <= most, function
 
 
 def test_nothing_is_said_of_what_is_not_known():

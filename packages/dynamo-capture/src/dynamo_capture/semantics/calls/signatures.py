@@ -10,6 +10,7 @@ import collections
 import functools
 import inspect
 import itertools
+import re
 import types
 import weakref
 from typing import Any
@@ -81,6 +82,9 @@ def takes(function: Any, positional: int, keywords: tuple[str, ...]) -> bool:
     kinds = (types.BuiltinFunctionType, types.FunctionType, *METHOD_KINDS)
     if not isinstance(function, (*kinds, type)):
         return True
+    counts = None if keywords else _counts(function)
+    if counts is not None:
+        return counts[0] <= positional <= counts[1]
     signature = signature_of(function)
     if isinstance(function, METHOD_KINDS) and (signature is None or function.__name__ == "__init__"):
         return _is_taken(function, positional, keywords)
@@ -91,6 +95,24 @@ def takes(function: Any, positional: int, keywords: tuple[str, ...]) -> bool:
     except TypeError:
         return False
     return True
+
+
+def _counts(function: Any) -> tuple[int, int] | None:
+    """The fewest and the most arguments by position of a function in C, where its text tells at a glance what
+    ``inspect.signature`` parses as a program: ``($self, value, start=0, /)``."""
+    if not isinstance(function, (types.BuiltinFunctionType, *METHOD_KINDS)) or function in _WRITTEN:
+        return None
+    text = function.__text_signature__
+    if text is None or function.__name__ == "__init__" or not _PLAIN.fullmatch(text):
+        return None
+    names = [name for name in text[1:-1].split(", ") if name != "/"]
+    if names and names[0].startswith("$") and getattr(function, "__self__", None) is not None:
+        del names[0]  # the module, or what the method is bound to
+    return sum("=" not in name for name in names), len(names)
+
+
+_PLAIN = re.compile(r"\((?:(?:\$?[a-z_]\w*(?:=-?[\w.]+)?|/)(?:, (?!\))|(?=\))))*\)", re.IGNORECASE)
+"""Names with numbers, names or nothing for defaults."""
 
 
 def _is_taken(method: Any, positional: int, keywords: tuple[str, ...]) -> bool:
