@@ -20,20 +20,21 @@ _PATH = r"(?:\.\w+|\[[^\]]*\])*"
 _INSIDE = rf"(?<![\w.)\]])\.(?:callee|stack\d+|0(?!\d)){_PATH}"
 """A place that replacement code has and the program has not, and what is read from there."""
 _RULES = (
-    (re.compile(rf"(?<=\w) {_INSIDE}"), ""),
-    (re.compile(_INSIDE), "a value"),
-    (re.compile(r"\.__dict__\['([A-Za-z_]\w*)'\]"), r".\1"),
-    (re.compile(r" at 0x[0-9a-fA-F]+"), ""),
-    (re.compile(r"\bpybind11_\w+\."), ""),
-    (re.compile(r"\b_VariableFunctionsClass\."), "torch."),
-    (re.compile(r"\b_TensorBase\."), "Tensor."),
+    (rf"(?<=\w) {_INSIDE}", ""),
+    (_INSIDE, "a value"),
+    (r"\.__dict__\['([A-Za-z_]\w*)'\]", r".\1"),
+    (r" at 0x[0-9a-fA-F]+", ""),
+    (r"\bpybind11_\w+\.", ""),
+    (r"\b_VariableFunctionsClass\.", "torch."),
+    (r"\b_TensorBase\.", "Tensor."),
 )
+"""Patterns, compiled when a text is first told, which most programs never do."""
 
 
 def in_users_words(text: str) -> str:
     """``text`` without names, places and addresses that only the translator knows."""
     for pattern, replacement in _RULES:
-        text = pattern.sub(replacement, text)
+        text = re.sub(pattern, replacement, text)
     return text
 
 

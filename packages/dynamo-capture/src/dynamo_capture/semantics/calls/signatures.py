@@ -10,7 +10,6 @@ import collections
 import functools
 import inspect
 import itertools
-import re
 import types
 import weakref
 from typing import Any
@@ -103,16 +102,18 @@ def _counts(function: Any) -> tuple[int, int] | None:
     if not isinstance(function, (types.BuiltinFunctionType, *METHOD_KINDS)) or function in _WRITTEN:
         return None
     text = function.__text_signature__
-    if text is None or function.__name__ == "__init__" or not _PLAIN.fullmatch(text):
+    if text is None or function.__name__ == "__init__" or not _OTHER.isdisjoint(text[1:-1]):
         return None
-    names = [name for name in text[1:-1].split(", ") if name != "/"]
+    names = [name for name in text[1:-1].split(", ") if name and name != "/"]
+    if not all([name.partition("=")[0].removeprefix("$").isidentifier() for name in names]):
+        return None
     if names and names[0].startswith("$") and getattr(function, "__self__", None) is not None:
         del names[0]  # the module, or what the method is bound to
     return sum("=" not in name for name in names), len(names)
 
 
-_PLAIN = re.compile(r"\((?:(?:\$?[a-z_]\w*(?:=-?[\w.]+)?|/)(?:, (?!\))|(?=\))))*\)", re.IGNORECASE)
-"""Names with numbers, names or nothing for defaults."""
+_OTHER = frozenset("*()[]{}<>:;'\"\n")
+"""Characters of what is more than names with numbers, names or nothing for defaults."""
 
 
 def _is_taken(method: Any, positional: int, keywords: tuple[str, ...]) -> bool:
