@@ -105,7 +105,7 @@ def _counts(function: Any) -> tuple[int, int] | None:
     if text is None or function.__name__ == "__init__" or not _OTHER.isdisjoint(text[1:-1]):
         return None
     names = [name for name in text[1:-1].split(", ") if name and name != "/"]
-    if not all([name.partition("=")[0].removeprefix("$").isidentifier() for name in names]):
+    if not all(name.partition("=")[0].removeprefix("$").isidentifier() for name in names):
         return None
     if names and names[0].startswith("$") and getattr(function, "__self__", None) is not None:
         del names[0]  # the module, or what the method is bound to
