@@ -101,7 +101,7 @@ def _counts(function: Any) -> tuple[int, int] | None:
     ``inspect.signature`` parses as a program: ``($self, value, start=0, /)``."""
     if not isinstance(function, (types.BuiltinFunctionType, *METHOD_KINDS)) or function in _WRITTEN:
         return None
-    text = function.__text_signature__
+    text: str | None = getattr(function, "__text_signature__", None)
     if text is None or function.__name__ == "__init__" or not _OTHER.isdisjoint(text[1:-1]):
         return None
     names = [name for name in text[1:-1].split(", ") if name and name != "/"]
