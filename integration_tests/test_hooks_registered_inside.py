@@ -195,3 +195,31 @@ def test_a_hook_between_two_layers_does_not_run_the_program_again() -> None:
         assert "aten::tanh" not in {event.key for event in profile.key_averages()}
     assert len(seen) == 3
     torch.testing.assert_close(seen[1], seen[0])
+
+
+@pytest.mark.parametrize("is_nested", [False, True])
+def test_backward_hooks_of_modules_in_autocast(is_nested: bool) -> None:
+    torch.manual_seed(0)
+    layers = [torch.nn.Linear(8, 8), torch.nn.Tanh(), torch.nn.Linear(8, 4), torch.nn.Linear(4, 4)]
+    model = torch.nn.Sequential(*layers)
+    seen: list[tuple[torch.dtype, Tensor]] = []
+    for place in (0, 2):
+        model[place].register_full_backward_hook(
+            lambda module, inputs, outputs: seen.append((outputs[0].dtype, outputs[0].float()))
+        )
+
+    def program(x: Tensor) -> Tensor:
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            y = model[:2](x)
+            with torch.autocast("cpu", enabled=not is_nested):
+                y = model[2](y.float() if is_nested else y)
+            y = model[3](y)
+        return y.float().sin().sum()
+
+    compiled = fxstack.compile(program, fullgraph=True)
+    x = torch.linspace(-1, 1, 16).view(2, 8)
+    for one in (program, compiled, compiled):
+        one(x).backward()
+    for found, expected in ((seen[2], seen[0]), (seen[3], seen[1]), (seen[4], seen[0])):
+        assert found[0] is expected[0]
+        torch.testing.assert_close(found[1], expected[1], rtol=2e-2, atol=2e-2)
