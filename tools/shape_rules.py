@@ -88,10 +88,10 @@ class _Calls(DispatchMode):
         return func(*args, **kwargs)
 
 
-def calls(operators: Sequence[str], count: int) -> Iterator[tuple[OpOverload, Any, Any]]:
+def calls(operators: Sequence[str], count: int, device: str = "cpu") -> Iterator[tuple[OpOverload, Any, Any]]:
     """The distinct calls of operators with a rule."""
     seen: set[Any] = set()
-    for case in cases(operators, DTYPES):
+    for case in cases(operators, DTYPES, device=device):
         if case.in_place:
             continue
         for sample in _samples(case, count):
@@ -138,10 +138,12 @@ def _is_usable(op: Any, args: Any, kwargs: Any) -> bool:
     )
 
 
-def measure(operators: Sequence[str], count: int, *, check: bool, layouts: bool) -> dict[str, Measured]:
+def measure(
+    operators: Sequence[str], count: int, *, check: bool, layouts: bool, device: str = "cpu"
+) -> dict[str, Measured]:
     """Every operator with a rule that the samples reach."""
     found: dict[str, Measured] = defaultdict(Measured)
-    for op, args, kwargs in calls(operators, count):
+    for op, args, kwargs in calls(operators, count, device):
         cost = _cost(op, specs_of(tuple(args)), specs_of(kwargs))
         if cost is None:
             continue  # the rule leaves such a call to the kernel
@@ -220,13 +222,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--layouts", action="store_true", help="ask again with other layouts of each call's tensors"
     )
+    parser.add_argument("--device", default="cpu", help="where the tensors are")
     parser.add_argument("--no-check", action="store_true", help="only measure")
     options = parser.parse_args(arguments)
     torch.set_num_threads(1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         names = [name for name in options.only.split(",") if name]
-        found = measure(names, options.samples, check=not options.no_check, layouts=options.layouts)
+        found = measure(
+            names,
+            options.samples,
+            check=not options.no_check,
+            layouts=options.layouts,
+            device=options.device,
+        )
     slow = {name: row for name, row in found.items() if row.cost > options.limit}
     wrong = {name: row.wrong for name, row in found.items() if row.wrong}
     print(f"{len(found)} rules, {sum(len(row.times) for row in found.values())} calls")

@@ -52,6 +52,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--only", default="", help="names of operators, with commas between them")
     parser.add_argument("--dtypes", default="", help="dtypes, with commas between them (default: all seven)")
     parser.add_argument("--samples", type=int, default=3, help="samples of each pair")
+    parser.add_argument("--device", default="cpu", help="where the tensors are")
     parser.add_argument("--how", choices=HOW, default="plain", help="how the calls are made")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument(
@@ -68,7 +69,8 @@ def _parser() -> argparse.ArgumentParser:
 
 def _chosen(options: argparse.Namespace) -> list[Case]:
     dtypes = [getattr(torch, name) for name in options.dtypes.split(",") if name] or DTYPES
-    return list(cases([name for name in options.only.split(",") if name], dtypes, options.how))
+    names = [name for name in options.only.split(",") if name]
+    return list(cases(names, dtypes, options.how, options.device))
 
 
 def _work(chosen: Sequence[Case], options: argparse.Namespace, file: Path) -> None:
@@ -118,7 +120,7 @@ def _run_workers(options: argparse.Namespace, state: Path) -> list[dict[str, Any
 def _worker(options: argparse.Namespace, state: Path, number: int) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", "operator_sweep", "--worker", f"{number}/{options.jobs}"]
     command += ["--only", options.only, "--dtypes", options.dtypes, "--samples", str(options.samples)]
-    command += ["--how", options.how]
+    command += ["--how", options.how, "--device", options.device]
     command += ["--kernels"] if options.kernels else []
     folder = str(Path(__file__).resolve().parent.parent)
     path = os.pathsep.join([folder, *filter(None, [os.environ.get("PYTHONPATH")])])

@@ -24,12 +24,14 @@ DTYPES = (
 
 @dataclass(frozen=True)
 class Case:
-    """One pair: an entry of the database (``info``) at a dtype, as a function or in place; ``how`` it is called."""
+    """One pair: an entry of the database (``info``) at a dtype, as a function or in place; ``how`` it is called, and of
+    tensors on which device."""
 
     info: Any
     dtype: torch.dtype
     in_place: bool = False
     how: str = "plain"
+    device: str = "cpu"
 
     @property
     def operator(self) -> str:
@@ -48,7 +50,7 @@ class Case:
         if self.how == "twice" and not self.info.supports_gradgrad:
             return False
         allowed = self.info.supports_inplace_autograd if self.in_place else self.info.supports_autograd
-        return bool(allowed and self.dtype in self.info.supported_backward_dtypes("cpu"))
+        return bool(allowed and self.dtype in self.info.supported_backward_dtypes(self.device))
 
     @property
     def values_are_arbitrary(self) -> bool:
@@ -75,7 +77,10 @@ class Sample:
 
 
 def cases(
-    operators: Sequence[str] = (), dtypes: Sequence[torch.dtype] = DTYPES, how: str = "plain"
+    operators: Sequence[str] = (),
+    dtypes: Sequence[torch.dtype] = DTYPES,
+    how: str = "plain",
+    device: str = "cpu",
 ) -> Iterator[Case]:
     """All pairs of the database, or those of the named operators only (with or without variant).
 
@@ -89,12 +94,12 @@ def cases(
     for info in database.op_db:
         if operators and not {info.name, info.formatted_name} & set(operators):
             continue
-        supported = info.supported_dtypes("cpu")
+        supported = info.supported_dtypes(device)
         for dtype in dtypes:
             if dtype not in supported:
                 continue
             for in_place in (False, True) if info.inplace_variant is not None else (False,):
-                case = Case(info, dtype, in_place, how)
+                case = Case(info, dtype, in_place, how, device)
                 if how.startswith("out") and (in_place or not info.supports_out):
                     continue
                 if how == "twice" and not case.differentiable:
@@ -106,7 +111,7 @@ def samples(case: Case, count: int) -> Iterator[Sample]:
     """The first ``count`` samples of a pair."""
     seed()
     info, grad = case.info, case.differentiable
-    given = info.sample_inputs("cpu", case.dtype, requires_grad=grad)
+    given = info.sample_inputs(case.device, case.dtype, requires_grad=grad)
     if case.in_place:
         given = (sample for sample in given if not sample.broadcasts_input)
     function = _in_place(info.inplace_variant, grad) if case.in_place else info.get_op()
@@ -156,7 +161,7 @@ def _copied_tensor(tensor: torch.Tensor, storages: dict[int, torch.UntypedStorag
     plain = tensor.detach()
     memory = plain.untyped_storage()
     owned = storages.setdefault(memory.data_ptr(), memory.clone())  # type: ignore[no-untyped-call]
-    fresh = torch.empty(0, dtype=plain.dtype)
+    fresh = torch.empty(0, dtype=plain.dtype, device=plain.device)
     fresh.set_(owned, plain.storage_offset(), plain.size(), plain.stride())
     if plain.is_conj():
         fresh = fresh.conj()

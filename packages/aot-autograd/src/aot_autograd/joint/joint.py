@@ -51,8 +51,8 @@ _SECOND_TIME: Final = "Trying to backward through the graph a second time"
 
 @dataclass(slots=True)
 class Joint:
-    """What was recorded. ``inputs`` holds a value for each tensor input, None for the others; ``decomposed``: with a
-    table of decompositions; ``versions_of_inputs`` and ``placed`` are the plan's; ``between``,
+    """What was recorded. ``inputs`` holds a value for each tensor input, None for the others; ``own_random``: with
+    random numbers that the table of decompositions makes; ``versions_of_inputs`` and ``placed`` are the plan's; ``between``,
     ``leaves``, ``cut``, ``released``, ``partly`` and ``saving`` are the backward plan's."""
 
     trace: Trace
@@ -64,7 +64,7 @@ class Joint:
     mutated: list[MutatedInput]
     forms: list[FormOfInput]
     versions_of_inputs: dict[int, int]
-    decomposed: bool = False
+    own_random: bool = False
     placed: tuple[tuple[int, int, int], ...] = ()
     between: tuple[tuple[int, tuple[int, ...]], ...] = ()
     leaves: tuple[int, ...] = ()
@@ -110,7 +110,7 @@ def trace_program(
             _make_inputs(trace, arguments, declared, example_inputs, training)
             outputs = list(program(trace.recorder, arguments.passed))
         joint = _finish_forward(trace, arguments, declared, outputs)
-        joint.decomposed = bool(decompositions)
+        joint.own_random = any(map(is_random, decompositions))
         if training:
             _record_backward(joint, arguments, decomposing(handle_backward, decompositions))
         else:

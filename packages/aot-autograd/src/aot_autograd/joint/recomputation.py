@@ -21,7 +21,7 @@ def repeat_of(joint: Joint) -> Repeat:
 
 
 def _why_not(joint: Joint, draws: list[Value]) -> str:
-    if draws and joint.decomposed:
+    if draws and joint.own_random:
         return "its random numbers are not torch's"
     if any(isinstance(arg, torch.Generator) for value in draws for arg in value.kwargs.values()):
         return "it draws from a generator of its own"

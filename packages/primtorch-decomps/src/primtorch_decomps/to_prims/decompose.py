@@ -33,6 +33,17 @@ ATTRIBUTE = "get_attr"
 
 _KEPT_META = ("where", "stack")
 
+_MIXING = frozenset(
+    {
+        torch.ops.aten.index.Tensor,
+        torch.ops.aten._unsafe_index.Tensor,
+        torch.ops.aten.index_put.default,
+        torch.ops.aten._unsafe_index_put.default,
+        torch.ops.aten.copy.default,
+    }
+)
+"""Operators whose kernels take tensors with dimensions on more than one device."""
+
 
 class _Interpreter:
     """One run over a graph: the value of each node, and the trace that primitives are recorded in."""
@@ -160,6 +171,8 @@ class _Interpreter:
         formula: Any = getattr(decomposition, "function", decomposition)
         if _reads(node, getattr(decomposition, "without", ())):
             formula = getattr(decomposition, "whole", None)
+        if formula is not None and op not in _MIXING and _lie_apart((*args, *kwargs.values())):
+            formula = None  # the kernel refuses them
         if formula is not None and not is_without_formulas((*args, *_flat(spec))):
             try:
                 result = formula(*args, **kwargs)
@@ -220,6 +233,19 @@ class _Interpreter:
                 found and not is_by_data(op) and not op._schema.is_mutable and not is_opaque(op)
             )
         return found
+
+
+def _lie_apart(args: Sequence[Any]) -> bool:
+    """Whether tensors with dimensions lie on more than one device."""
+    device = None
+    for arg in args:
+        for item in arg if isinstance(arg, (list, tuple)) else (arg,):
+            if type(item) is PrimTensor and item.sizes:
+                if device is None:
+                    device = item.device
+                elif item.device != device:
+                    return True
+    return False
 
 
 def _reads(node: Node, results: Sequence[int]) -> bool:

@@ -96,7 +96,7 @@ def unique_dim(
     *,
     env: ShapeEnv,
 ) -> tuple[TensorSpec, TensorSpec, TensorSpec]:
-    """The different slices along ``dim``, stacked first in memory."""
+    """The different slices along ``dim``, on a CPU stacked first in memory."""
     axis = canonical_dim(dim, x.rank)
     if x.rank == 0 or any(isinstance(n, int) and n == 0 for n in x.sizes):
         raise RuleMismatchError("slices of nothing")
@@ -106,6 +106,8 @@ def unique_dim(
     packed = contiguous_strides((count, *rest))
     strides = [*packed[1 : axis + 1], packed[0], *packed[axis + 1 :]]
     sizes = tuple(count if d == axis else n for d, n in enumerate(x.sizes))
+    if x.device.type != "cpu":
+        strides = list(contiguous_strides(sizes))
     found = TensorSpec(sizes, tuple(strides), x.dtype, x.device)
     return found, _row_major((length,), torch.int64, x), _row_major((count,), torch.int64, x)
 
