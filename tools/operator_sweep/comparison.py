@@ -84,7 +84,7 @@ def _gradients(
 
 def _weights(result: torch.Tensor) -> torch.Tensor:
     """Gradients that arrive: distinct numbers of order 1."""
-    places = torch.arange(result.numel(), dtype=torch.float64)
+    places = torch.arange(result.numel(), dtype=torch.float64, device=result.device)
     return (0.5 + torch.cos(places)).reshape(result.shape).to(result.dtype)
 
 

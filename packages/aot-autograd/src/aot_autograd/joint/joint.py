@@ -21,7 +21,7 @@ from aot_autograd.plan import FormOfInput, MutatedInput, Region, Tangent, earlie
 from aot_autograd.recording.ancestry import ancestry, partly_reached, saving_regions
 from aot_autograd.recording.content_queries import OpenQuestion, Questions
 from aot_autograd.recording.graphs import random_calls
-from aot_autograd.recording.record import Recorder
+from aot_autograd.recording.record import Recorder, is_random
 from aot_autograd.recording.storage import Storage
 from aot_autograd.recording.trace import Handler, Trace, TracedTensor, TraceMode
 from aot_autograd.recording.values import Value

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import struct
+from collections.abc import Sequence
 from typing import Any
 
 from fx_interface.symbols import ShapeEnv
@@ -33,7 +34,9 @@ from primtorch_decomps.pointwise import (
 )
 from primtorch_decomps.prims import PrimTensor, broadcast_all, ops
 from primtorch_decomps.registry import decomposes
-from primtorch_decomps.shapes import canonical_dim
+from primtorch_decomps.rules.images.pooling import suggested_strides
+from primtorch_decomps.shapes import Sizes, canonical_dim
+from primtorch_decomps.strides import pointwise_strides
 
 _DENSITY_SCALE = 1.0 / math.sqrt(2.0 * math.pi)
 
@@ -91,7 +94,14 @@ def glu_backward(grad: PrimTensor, x: PrimTensor, dim: int) -> PrimTensor:
     return ops.convert_dtype(ops.cat(parts, canonical_dim(dim, x.rank)), x.dtype)
 
 
-@pointwise("aten.native_dropout_backward.default", kind=Kind.FLOAT)
+def _suggested_on_a_gpu(tensors: Sequence[TensorSpec], sizes: Sizes, env: ShapeEnv) -> Sizes:
+    """Where the kernel of a GPU makes its result in the memory format that the gradient suggests."""
+    if tensors[0].device.type == "cpu":
+        return pointwise_strides(tensors, sizes, env)
+    return suggested_strides(sizes, tensors[0], env)
+
+
+@pointwise("aten.native_dropout_backward.default", kind=Kind.FLOAT, layout=_suggested_on_a_gpu)
 def native_dropout_backward(grad: PrimTensor, mask: PrimTensor, scale: float) -> PrimTensor:
     return grad * mask * scale
 

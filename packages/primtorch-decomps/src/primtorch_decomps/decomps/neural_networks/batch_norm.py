@@ -16,6 +16,7 @@ from primtorch_decomps.prims import PrimTensor, ops
 from primtorch_decomps.promotion import compute_dtype
 from primtorch_decomps.registry import decomposes
 from primtorch_decomps.rules.images.pooling import suggested_strides
+from primtorch_decomps.strides import preserved_strides
 
 Optional = PrimTensor | None
 
@@ -85,8 +86,9 @@ def _infer(
 def _specs(x: TensorSpec, weight: TensorSpec | None, training: bool, env: ShapeEnv) -> tuple[Any, Any, Any]:
     if x.rank < 2 or 0 in x.sizes:
         raise RuleMismatchError("batch norm of nothing")
-    strides = suggested_strides(x.sizes, x, env)
-    count = (x.sizes[1],) if training or x.device.type != "cpu" else (0,)
+    on_cpu = x.device.type == "cpu"
+    strides = suggested_strides(x.sizes, x, env) if on_cpu else preserved_strides(x.sizes, x.strides, env)
+    count = (x.sizes[1],) if training or not on_cpu else (0,)
     saved = TensorSpec(count, (1,), _statistics_dtype(x, weight), x.device)
     return TensorSpec(x.sizes, strides, x.dtype, x.device), saved, saved
 

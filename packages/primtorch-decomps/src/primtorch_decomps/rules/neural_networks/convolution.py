@@ -58,6 +58,19 @@ def _convolution_strides(
     return contiguous_strides(sizes)
 
 
+def _is_left_by_cudnn(
+    x: TensorSpec, transposed: bool, stride: Sequence[int], output_padding: Sequence[int]
+) -> bool:
+    """Whether a convolution of a GPU runs with a kernel that makes all row-major: cuDNN takes no output that is padded
+    by a stride or more."""
+    if not transposed or x.device.type != "cuda":
+        return False
+    count = x.rank - 2
+    return any(
+        extra >= step for extra, step in zip(_each(output_padding, count), _each(stride, count), strict=True)
+    )
+
+
 def _check_kernel(x: TensorSpec) -> None:
     """Of three-dimensional convolutions on a CPU one kernel keeps channels last and one does not: eager is asked."""
     if x.rank == 5 and x.device.type == "cpu":
@@ -112,7 +125,11 @@ def convolution(
     )
     if any(isinstance(n, int) and n < 1 for n in sizes):
         raise RuleMismatchError("convolution's kernel is larger than its input")
-    return TensorSpec(sizes, _convolution_strides(x, weight, transposed, sizes, env), x.dtype, x.device)
+    if _is_left_by_cudnn(x, transposed, stride, output_padding):
+        strides = contiguous_strides(sizes)
+    else:
+        strides = _convolution_strides(x, weight, transposed, sizes, env)
+    return TensorSpec(sizes, strides, x.dtype, x.device)
 
 
 def _like_input(x: TensorSpec, layouts: Sequence[TensorSpec], env: ShapeEnv) -> TensorSpec:
@@ -142,6 +159,8 @@ def convolution_backward(
     if x.rank not in (3, 4, 5) or 0 in x.sizes:
         raise RuleMismatchError("layout of this convolution's gradient")
     layouts = _deciding(x, weight, transposed)
+    if _is_left_by_cudnn(x, transposed, stride, output_padding):
+        layouts = ()
     pointlike = all(is_one(n) for n in weight.sizes[2:]) and is_contiguous(weight.sizes, weight.strides)
     one_pixel = all(is_one(n) for n in x.sizes[2:])
     weight_grad = _like_input(weight, (x,) if pointlike and one_pixel else layouts, env)
