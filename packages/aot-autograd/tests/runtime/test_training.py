@@ -342,10 +342,28 @@ def _owned_run(program: Any, library: Any) -> tuple[Any, list[Owning]]:
 def test_the_last_backward_owns_what_was_kept_for_it(library: Any) -> None:
     run, made = _owned_run(lambda x: ((s := x.sin()).exp(), s.cos()), library)
     x = torch.randn(3, requires_grad=True)
-    for retained in (True, False):
-        run(x)[0].sum().backward(retain_graph=retained)
-    assert len(made[0].taken) == 1
+    for again in (True, False):
+        run(x)[0].sum().backward(retain_graph=again)
+    retained, last = map(set, made[0].taken)  # gradients that were made for the call, and what was kept
+    assert retained < last
     assert torch.allclose(x.grad, 2 * x.cos() * x.sin().exp())
+
+
+def test_a_backward_owns_gradients_that_are_made_for_it(library: Any) -> None:
+    """Zeros for a result without a gradient, however often it runs; not one that somebody else has."""
+    run, made = _owned_run(lambda x: (x.sin(), x.cos()), library)
+    x = torch.randn(3, requires_grad=True)
+    for retained in (True, False):
+        run(x)[0].backward(torch.ones(3), retain_graph=retained)
+    owned = made[0].taken
+    assert len(owned) == 2
+    assert len(owned[0]) == 1
+    assert owned[0] == owned[1]
+    assert torch.allclose(x.grad, 2 * x.cos())
+    arriving = torch.ones(3)
+    torch.autograd.backward(run(x), [arriving, arriving])
+    assert torch.equal(arriving, torch.ones(3))
+    assert len(owned) == 2
 
 
 def test_a_repeated_backward_keeps_all_and_one_too_many_is_refused(library: Any) -> None:
@@ -372,7 +390,7 @@ def test_hooks_on_saved_tensors_see_what_is_kept(library: Any) -> None:
         result = run(x)
     result.sum().backward()
     assert len(packed) == 1
-    assert made[0].taken == []
+    assert made[0].taken == [(1,)]  # the gradient, which had to be copied
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,9 @@ def on_gpu(*sizes: int, strides: tuple[int, ...] | None = None, dtype: Any = tor
 
 def strides_of(op: Any, *args: Any, **kwargs: Any) -> Any:
     found = LIBRARY.infer(op, args, kwargs, ShapeEnv())
-    return found.strides if isinstance(found, TensorSpec) else [None if s is None else s.strides for s in found]
+    return (
+        found.strides if isinstance(found, TensorSpec) else [None if s is None else s.strides for s in found]
+    )
 
 
 def test_different_slices_are_row_major() -> None:

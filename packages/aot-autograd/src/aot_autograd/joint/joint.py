@@ -52,8 +52,8 @@ _SECOND_TIME: Final = "Trying to backward through the graph a second time"
 @dataclass(slots=True)
 class Joint:
     """What was recorded. ``inputs`` holds a value for each tensor input, None for the others; ``own_random``: with
-    random numbers that the table of decompositions makes; ``versions_of_inputs`` and ``placed`` are the plan's; ``between``,
-    ``leaves``, ``cut``, ``released``, ``partly`` and ``saving`` are the backward plan's."""
+    random numbers that the table of decompositions makes; ``versions_of_inputs`` and ``placed`` are the plan's;
+    ``between``, ``leaves``, ``cut``, ``released``, ``partly`` and ``saving`` are the backward plan's."""
 
     trace: Trace
     declared: Sequence[InputDecl]

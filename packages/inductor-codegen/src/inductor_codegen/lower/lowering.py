@@ -48,6 +48,9 @@ from inductor_codegen.lower.values import (
 )
 from inductor_codegen.lower.views import Sizes
 
+_PASSING = (InputKind.SAVED, InputKind.TANGENT)
+"""Inputs that a backward may be given for good: what the forward kept, and gradients that were made for the call."""
+
 
 def lower(graph_module: GraphModule, layouts: Layouts = AS_SPECS_SAY) -> tuple[Lowered, ShapeEnv]:
     """The values of a graph in dialect ``prims``, and the shape environment that its sizes belong to.
@@ -83,7 +86,7 @@ class Lowering(Values):
             if node.op == "placeholder":
                 known[node] = self._input(node)
                 given, told = self.result.inputs[-1], next(declared, None)
-                if told is not None and told.kind is InputKind.SAVED and isinstance(given, Buffer):
+                if told is not None and told.kind in _PASSING and isinstance(given, Buffer):
                     self.result.passing.add(given.name)
             elif node.op == "output":
                 self._outputs(node, known)

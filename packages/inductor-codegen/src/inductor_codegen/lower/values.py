@@ -200,7 +200,8 @@ LoweredOutput: TypeAlias = Placed | Number | RuntimeFloat | None
 class Lowered:
     """A graph of values in topological order, with the library calls in the order of the graph.
 
-    ``passing`` names the inputs that the caller may leave to the graph: what a forward kept for its backward.
+    ``passing`` names the inputs that the caller may leave to the graph: what a forward kept for its backward, and
+    gradients.
     ``mutated`` maps the position of an output that is an input's new content to that input. ``numbers`` maps the names
     of floats to the inputs on the CPU that hold them when the graph is called. ``within`` maps a value that is computed
     in another's memory to that one and to the place of its first element there.

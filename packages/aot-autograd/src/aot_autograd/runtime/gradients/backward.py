@@ -56,6 +56,7 @@ class Backward:
         "_sized",
         "_symbols",
         "_tangents",
+        "_used_again",
         "collector",
     )
 
@@ -74,7 +75,7 @@ class Backward:
         self.collector = Collector(plan, backward_plan, self._positions)
         self._symbols = backward_plan.symbols
         first = len(backward_plan.symbols)
-        used_again = {-1 - place for place in backward_plan.gradient_from}
+        self._used_again = used_again = {-1 - place for place in backward_plan.gradient_from}
         own = enumerate(owned(plan, backward_plan), first)
         self._passed = tuple(place for place, is_own in own if is_own and place not in used_again)
         self._places = list(zip(backward_plan.gradient_of, backward_plan.gradient_from, strict=True))
@@ -177,14 +178,16 @@ class Backward:
     def _compiled(
         self, ctx: Any, saved: list[Any], grads: Sequence[Any], last: bool, complete: bool
     ) -> tuple[Any, ...]:
-        """By the compiled backward; what is saved is given away to it if this is the ``last`` time."""
+        """By the compiled backward, which is given for good what is saved if this is the ``last`` time, and gradients
+        that are made here."""
         sizes = ctx.sizes if self._sized else ()
         given = [sizes[number] for number in self._symbols]
         given += saved
-        given += [read(grads[position], sizes) for position, read in self._tangents]
-        if last and self._passed and self._owning is not None:
-            saved.clear()
-            results = self._owning(given, self._passed)
+        passed = (self._passed if last else ()) + self._append_tangents(given, grads, sizes)
+        if passed and self._owning is not None:
+            if last:
+                saved.clear()
+            results = self._owning(given, passed)
         else:
             results = self._graph(*given)
         gradients: list[Any] = [None] * self._inputs
@@ -196,6 +199,19 @@ class Backward:
                 if depends and missing.issuperset(depends):
                     gradients[index] = None
         return tuple(gradients)
+
+    def _append_tangents(
+        self, given: list[Any], grads: Sequence[Any], sizes: Sequence[int]
+    ) -> tuple[int, ...]:
+        """Append the gradients that the graph reads; the places of those that are made here and used once."""
+        own: tuple[int, ...] = ()
+        for position, read in self._tangents:
+            arrived = grads[position]
+            made = read(arrived, sizes)
+            if made is not arrived and len(given) not in self._used_again:
+                own += (len(given),)
+            given.append(made)
+        return own
 
     def _differentiable(self, ctx: Any, saved: list[Any], grads: Sequence[Any]) -> Sequence[Any]:
         """Gradients that have a history; with one that raises where the program cannot be run again."""
