@@ -186,14 +186,24 @@ static int referent_is(PyObject *reference, PyObject *value) {
 #endif
 }
 
-/* No weak reference but those of the class `check->obj`; if there is a number, no plain one. */
+/* Whether a weak reference is one that stock's compiler has to every module (`is_of_program` in values.py). */
+static int is_of_stock(const PyWeakReference *reference) {
+    static const char stock[] = "torch._dynamo.";
+    PyObject *callback = reference->wr_callback;
+    PyObject *module = callback != NULL && PyFunction_Check(callback) ? PyFunction_GetModule(callback) : NULL;
+    const char *name = module != NULL && PyUnicode_Check(module) ? PyUnicode_AsUTF8(module) : NULL;
+    if (name == NULL) PyErr_Clear();
+    return name != NULL && strncmp(name, stock, sizeof stock - 1) == 0;
+}
+
+/* No weak reference but those of the class `check->obj`, and stock's; if there is a number, no plain one. */
 static int is_unreferenced(const Check *check, PyObject *value) {
     Py_ssize_t place = Py_TYPE(value)->tp_weaklistoffset;
     if (place == 0 || (PyType_Check(value) && !(((PyTypeObject *)value)->tp_flags & Py_TPFLAGS_HEAPTYPE))) return 1;
     const PyWeakReference *one = *(PyWeakReference **)((char *)value + place);
     for (; one != NULL; one = one->wr_next) {
         PyTypeObject *type = Py_TYPE(one);
-        if (check->number ? type == &_PyWeakref_RefType : (PyObject *)type != check->obj) return 0;
+        if ((check->number ? type == &_PyWeakref_RefType : (PyObject *)type != check->obj) && !is_of_stock(one)) return 0;
     }
     return 1;
 }

@@ -465,3 +465,33 @@ def test_an_object_that_only_guards_know_is_dropped_inside_of_a_graph():
     assert torch.equal(fast(X), f(X))
     codes = [one.stopped.code for _, one in fast.__fxstack_capture__.report.replacements if one.stopped]
     assert set(codes) == {"CAP236"}
+
+
+@pytest.mark.parametrize("module", ["torch._dynamo.utils", "model"])
+def test_modules_that_stock_counts_are_dropped_in_a_graph(same, module):
+    from dynamo_capture import graph_break
+
+    class Block(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear = torch.nn.Linear(3, 3)
+
+        def forward(self, x):
+            y = self.linear(x)
+            graph_break()
+            return self.linear(y)
+
+    def dies(reference):
+        pass
+
+    counting = type(dies)(dies.__code__, {"__name__": module})
+
+    def make():
+        torch.manual_seed(0)
+        net = torch.nn.Sequential(Block(), torch.nn.ReLU(), Block())
+        references = [weakref.ref(block, counting) for block in net]
+        return lambda x: (net(x), len(references))
+
+    same.made(make, (X,))
+    stops = [made.stopped.kind.code for _, made in same.capture.report.replacements if made.stopped]
+    assert ("CAP240" in stops) is (module == "model")

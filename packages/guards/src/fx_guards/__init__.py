@@ -33,7 +33,15 @@ from fx_guards.kinds.definitions import (
     is_closed_default,
 )
 from fx_guards.kinds.relations import DistinctObjects, SameObject, ShapeRelations, shape_relations
-from fx_guards.kinds.values import EqualsConstant, GuardReference, IsObject, Truthiness, TypeIs, Unreferenced
+from fx_guards.kinds.values import (
+    EqualsConstant,
+    GuardReference,
+    IsObject,
+    Truthiness,
+    TypeIs,
+    Unreferenced,
+    is_of_program,
+)
 from fx_guards.reference import ReferenceEvaluator, ReferenceFetcher
 from fx_guards.root_sources import NAMESPACE, KnownObjectSource, NamespaceSource, known_object
 from fx_guards.tree import GuardSet
@@ -106,6 +114,7 @@ __all__ = [
     "global_state",
     "guard_kind",
     "is_closed_default",
+    "is_of_program",
     "known_object",
     "lone_numbers",
     "shape_relations",

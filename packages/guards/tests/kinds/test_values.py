@@ -119,3 +119,19 @@ def test_weak_references_to_a_value(plain_only: bool) -> None:
     known.clear()
     assert holds(owner)
     assert holds(3)
+
+
+@pytest.mark.parametrize("plain_only", [False, True])
+def test_references_by_which_stock_counts_modules_do_not_tell_a_program(plain_only: bool) -> None:
+    guard = fx_guards.Unreferenced(X, plain_only)
+    evaluator = fx_guards.build([guard], varnames=("x",))
+    owner = Owner()
+    counting = type(lambda reference: None)(
+        (lambda reference: None).__code__, {"__name__": "torch._dynamo.utils"}
+    )
+    known = [weakref.ref(owner, counting)]
+    assert evaluator.check(Scope({"x": owner}, {}))
+    assert guard.holds(owner)
+    known.append(weakref.ref(owner, lambda reference: None))
+    assert not evaluator.check(Scope({"x": owner}, {}))
+    assert not guard.holds(owner)

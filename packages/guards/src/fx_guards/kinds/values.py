@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from dataclasses import field
+from types import FunctionType
 from typing import Any, ClassVar
 
 from fx_guards.kinds.base import GuardRecord, guard_kind, short, type_name
@@ -30,6 +31,19 @@ class GuardReference(weakref.ref[Any]):
     """A guard's weak reference: of a class of its own, so that it can be told from those that a program has."""
 
     __slots__ = ()
+
+
+_STOCK = "torch._dynamo."
+
+
+def is_of_program(reference: Any) -> bool:
+    """Whether a program can tell by a weak reference that an object has died: not by a guard's, nor by those that
+    stock's compiler has to every module that is made once it has compiled anything."""
+    callback = reference.__callback__
+    module = callback.__module__ if type(callback) is FunctionType else None
+    return type(reference) is not GuardReference and not (
+        isinstance(module, str) and module.startswith(_STOCK)
+    )
 
 
 @guard_kind
@@ -77,7 +91,7 @@ class IsObject(GuardRecord):
 @guard_kind
 @dataclass(frozen=True, slots=True)
 class Unreferenced(GuardRecord):
-    """No weak reference to the value but guards'; of those that are, only plain ones count if ``plain_only``."""
+    """No weak reference of the program to the value; of those that are, only plain ones count if ``plain_only``."""
 
     kind: ClassVar[str] = "unreferenced"
     plain_only: bool
@@ -87,8 +101,7 @@ class Unreferenced(GuardRecord):
 
     def counts(self, reference: Any) -> bool:
         """Whether a weak reference is one of those that there must not be."""
-        kind = type(reference)
-        return kind is weakref.ref if self.plain_only else kind is not GuardReference
+        return is_of_program(reference) and (type(reference) is weakref.ref or not self.plain_only)
 
     def explain(self, value: Any) -> str:
         return f"expected no weak reference to {short(value)}"

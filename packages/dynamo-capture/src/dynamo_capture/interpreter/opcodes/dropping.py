@@ -20,7 +20,7 @@ from dynamo_capture.frames.frame import Frame
 from dynamo_capture.sources.frame_locals import is_frame_local
 from dynamo_capture.values import Lazy, ObjectValue, TensorValue, Value
 from dynamo_capture.values.opaque import OpaqueValue
-from fx_guards import GuardReference
+from fx_guards import is_of_program
 from fx_interface.source import LocalSource, Source
 
 _HELD = (ObjectValue, OpaqueValue, TensorValue, Lazy)
@@ -52,7 +52,7 @@ def check_dropped(frame: Frame, value: Value | None) -> None:
         )
     if not has_weak_references(cls):
         return
-    known = any(type(one) is not GuardReference for one in weakref.getweakrefs(real))
+    known = any(map(is_of_program, weakref.getweakrefs(real)))
     if known or value.source in frame.tx.weakly_referenced:
         raise GraphBreak(
             NOT_RECONSTRUCTIBLE, f"an object of {name_of(cls)}, which is weakly referenced, is dropped"
@@ -92,7 +92,7 @@ def _check_tensor(frame: Frame, real: torch.Tensor, source: Source) -> None:
     held = [getattr(other, "source", None) for other in (*frame.stack, *frame.variables.values())]
     if held.count(source) > 1:
         return
-    if any(type(one) is weakref.ref for one in weakref.getweakrefs(real)):
+    if any(type(one) is weakref.ref and is_of_program(one) for one in weakref.getweakrefs(real)):
         raise GraphBreak(NOT_RECONSTRUCTIBLE, "a tensor that is weakly referenced is dropped")
     frame.tx.guards.unreferenced(source, plain_only=True)
 
