@@ -3,6 +3,7 @@ of a row, not the result), and convolutions with their biases apart."""
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import pytest
@@ -232,3 +233,59 @@ def test_what_draws_may_be_run_again() -> None:
         found.append([first.detach(), x.grad])
     for eager, made in zip(*found, strict=True):
         torch.testing.assert_close(made, eager)
+
+
+NORMS = [
+    (nn.BatchNorm2d(3), (4, 3, 5, 6)),
+    (nn.BatchNorm1d(3), (4, 3)),
+    (nn.BatchNorm1d(3, affine=False), (4, 3, 7)),
+    (nn.BatchNorm2d(3, track_running_stats=False), (4, 3, 5, 6)),
+    (nn.BatchNorm3d(3, momentum=None), (2, 3, 4, 3, 2)),
+    (nn.BatchNorm2d(3).double(), (4, 3, 5, 6)),
+    (nn.BatchNorm2d(3).eval(), (4, 3, 5, 6)),
+]
+
+
+@pytest.mark.parametrize(("layer", "sizes"), NORMS)
+@pytest.mark.parametrize("budget", [1.0, 0.3])
+def test_batch_norms(
+    layer: nn.Module, sizes: tuple[int, ...], budget: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Computed as on a GPU: results, gradients and running statistics of three steps."""
+    monkeypatch.setattr(kept_in_parts, "_GPU", "cpu")
+    dtype = next(layer.parameters(), torch.empty(0)).dtype
+    options = {"activation_budget": budget, "cache": False}
+    found: list[list[Any]] = []
+    for compile_it in (False, True):
+        model = nn.Sequential(copy.deepcopy(layer), nn.Hardswish())
+        whole = layer.momentum is not None  # an average of all steps divides by a number that changes
+        run = fxstack.compile(model, fullgraph=whole, options=options) if compile_it else model
+        seen: list[Any] = []
+        for step in range(3):
+            x = torch.randn(sizes, generator=torch.Generator().manual_seed(step), dtype=dtype)
+            if len(sizes) == 4 and step == 1:
+                x = x.contiguous(memory_format=torch.channels_last)
+            result = run(x.requires_grad_())
+            result.square().sum().backward()
+            seen += [result.detach(), x.grad, *model.buffers()]
+        found.append([*seen, *(parameter.grad for parameter in model.parameters())])
+    for eager, made in zip(*found, strict=True):
+        torch.testing.assert_close(made, eager)
+        assert made.stride() == eager.stride()
+
+
+def test_what_a_batch_norm_makes_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kept_in_parts, "_GPU", "cpu")
+    model = nn.Sequential(nn.Conv2d(3, 8, 1, bias=False), nn.BatchNorm2d(8), nn.SiLU(), nn.Conv2d(8, 3, 1))
+    compiled = fxstack.compile(model, fullgraph=True, options={"activation_budget": 1.0, "cache": False})
+    kept: dict[int, int] = {}
+    x = torch.randn(4, 3, 16, 16)
+
+    def keep(tensor: Tensor) -> Tensor:
+        kept[tensor.untyped_storage().data_ptr()] = tensor.numel()
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+        compiled(x)
+    large = [count for count in kept.values() if count == 4 * 8 * 16 * 16]
+    assert len(large) == 1  # what the norm reads

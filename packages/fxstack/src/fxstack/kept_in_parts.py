@@ -5,7 +5,8 @@ of twice the bytes. Of the largest element and the sum of a row, and the argumen
 torch adds the bias of a convolution by a kernel of its own, and sums up its gradient by another: as an addition both
 are fused with what stands around them. Memory-efficient attention returns the state of the random numbers on the CPU,
 where no CUDA graph can keep it; without dropout nothing reads it. Where the largest element of a window stands is told
-by an integer of eight bytes for each window; its place in the window takes one.
+by an integer of eight bytes for each window; its place in the window takes one. What a batch norm makes of its argument
+and the statistics is computed again of these, which its own gradient reads anyway.
 """
 
 from __future__ import annotations
@@ -103,6 +104,72 @@ def _max_pool(
     return found, corners + row * width + column
 
 
+def _batch_norm(
+    x: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    training: bool,
+    momentum: float,
+    eps: float,
+) -> Any:
+    return _normalized(
+        torch.ops.aten.native_batch_norm.default,
+        x,
+        weight,
+        bias,
+        (running_mean, running_var, training, momentum, eps),
+    )
+
+
+def _cudnn_batch_norm(
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    training: bool,
+    momentum: float,
+    eps: float,
+) -> Any:
+    return _normalized(
+        torch.ops.aten.cudnn_batch_norm.default,
+        x,
+        weight,
+        bias,
+        (running_mean, running_var, training, momentum, eps),
+    )
+
+
+def _normalized(
+    norm: Callable[..., Any],
+    x: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    others: tuple[Tensor | None, Tensor | None, bool, float, float],
+) -> Any:
+    """The results of a batch norm in training, the first as a formula of what the norm's gradient reads."""
+    if x.device.type != _GPU or not others[2]:
+        return NotImplemented
+    _, mean, rstd, *rest = norm(x, weight, bias, *others)
+    made = (_wide(x) - _by_channel(mean, x)) * _by_channel(rstd, x)
+    if weight is not None:
+        made = made * _by_channel(weight, x)
+    if bias is not None:
+        made = made + _by_channel(bias, x)
+    return (made if made.dtype is x.dtype else _to(made, x.dtype)), mean, rstd, *rest
+
+
+def _by_channel(row: Tensor, x: Tensor) -> Tensor:
+    """Numbers of the channels, [C], for what is computed with ``x``, [N, C, ...], in its computing dtype."""
+    return _wide(row).reshape([-1] + [1] * (x.dim() - 2))
+
+
+def _wide(x: Tensor) -> Tensor:
+    return x if x.dtype in _WIDE else _to(x, torch.float32)
+
+
 def _to(x: Tensor, dtype: torch.dtype) -> Tensor:
     """A conversion that is a copy; ``Tensor.to`` may be a view, and partitioners ask what memory one keeps."""
     converted: Tensor = torch.ops.aten._to_copy.default(x, dtype=dtype)
@@ -155,6 +222,8 @@ KEPT_IN_PARTS: Final[Mapping[OpOverload, Callable[..., Any]]] = MappingProxyType
         torch.ops.aten.convolution.default: _convolution,
         torch.ops.aten.convolution_backward.default: _convolution_backward,
         torch.ops.aten.max_pool2d_with_indices.default: _max_pool,
+        torch.ops.aten.native_batch_norm.default: _batch_norm,
+        torch.ops.aten.cudnn_batch_norm.default: _cudnn_batch_norm,
         torch.ops.aten._scaled_dot_product_efficient_attention_backward.default: _attention_backward,
     }
 )

@@ -28,8 +28,31 @@ from fx_interface.tensor_spec import TensorSpec
 _A_TENSOR: Final = 64
 """Bytes that a tensor counts for being one, so that of equal cuts the one of fewer tensors is chosen."""
 
-_MOVES: Final = frozenset(("_to_copy", "clone", "copy", "fill", "full_like", "zeros_like", "ones_like"))
+_MOVES: Final = frozenset(
+    ("_to_copy", "clone", "copy", "fill", "full_like", "zeros_like", "ones_like", "constant_pad_nd")
+)
 """Operators without the tag of pointwise ones that only move or fill memory."""
+
+_UNTAGGED: Final = frozenset(
+    [
+        "_prelu_kernel",
+        "elu_backward",
+        "floor_divide",
+        "hardshrink_backward",
+        "hardsigmoid_backward",
+        "hardswish",
+        "hardswish_backward",
+        "hardtanh_backward",
+        "leaky_relu_backward",
+        "log_sigmoid",
+        "log_sigmoid_forward",
+        "mish_backward",
+        "rsub",
+        "softplus_backward",
+        "softshrink_backward",
+    ]
+)
+"""Pointwise operators that torch has no tag for."""
 
 _PRODUCTS: Final = frozenset(("mm", "addmm", "bmm", "baddbmm", "linear", "matmul", "convolution"))
 
@@ -210,4 +233,4 @@ def is_cheap(value: Value) -> bool:
     if is_view(op) or not value.operands:
         return True
     name = op._opname
-    return name in _MOVES or torch.Tag.pointwise in op.tags
+    return name in _MOVES or name in _UNTAGGED or torch.Tag.pointwise in op.tags
