@@ -141,6 +141,35 @@ def test_one_graph_for_all_sizes(name: str) -> None:
     assert _versions(fast) == (4 if is_fixed else 1)
 
 
+@pytest.mark.parametrize("name", ["var", "std"])
+@pytest.mark.filterwarnings("ignore:.*degrees of freedom")
+def test_variances_of_fewer_numbers_than_the_correction(name: str) -> None:
+    """They are infinite; the divisor was negative where it varies."""
+
+    def program(x: torch.Tensor) -> Any:
+        return getattr(torch, name)(x * 2, 1, correction=5), getattr(torch, f"{name}_mean")(x, correction=50)[
+            0
+        ]
+
+    fast = fxstack.compile(program, dynamic=True, fullgraph=True)
+    for n in (4, 5, 7, 30):
+        x = torch.randn(3, n)
+        torch.testing.assert_close(fast(x), program(x))
+
+
+def test_channels_of_any_number_are_shuffled(caplog: pytest.LogCaptureFixture) -> None:
+    """The gradient shuffles in as many groups as a group has channels: a symbol, which the rule compared with 1."""
+
+    def program(x: torch.Tensor) -> torch.Tensor:
+        return F.channel_shuffle(x, 2).sin()
+
+    fast = fxstack.compile(program, dynamic=True, fullgraph=True)
+    for channels in (6, 10, 8):
+        x = torch.randn(2, channels, 3, 5)
+        torch.testing.assert_close(_differentiate(fast, x), _differentiate(program, x))
+    assert "the rule of aten.channel_shuffle" not in caplog.text
+
+
 class _Recurrent(nn.Module):
     def __init__(self, **options: Any) -> None:
         super().__init__()

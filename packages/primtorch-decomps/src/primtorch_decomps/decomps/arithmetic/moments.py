@@ -6,10 +6,10 @@ from typing import Any
 
 import torch
 
-from fx_interface.symbols import IntLike
+from fx_interface.symbols import IntLike, Relation, maximum
 from primtorch_decomps.decomps.arithmetic.reductions import Dims, count, reduce
 from primtorch_decomps.errors import RuleMismatchError
-from primtorch_decomps.prims import PrimTensor, broadcast_to, ops
+from primtorch_decomps.prims import PrimTensor, broadcast_to, current_trace, ops
 from primtorch_decomps.promotion import compute_dtype, constant, is_integral
 from primtorch_decomps.registry import decomposes
 from primtorch_decomps.shapes import canonical_dims
@@ -42,7 +42,9 @@ def moments(
     near = _scaled_mean(x, dims, number) if scaled else ops.div(reduce(ops.sum, x, dims, True), number)
     distance = x - near
     squares = reduce(ops.sum, distance * distance, dims, True)
-    freedom = max(number - correction, 0) if isinstance(number, int) else number - int(correction)
+    freedom = (
+        max(number - correction, 0) if isinstance(number, int) else _not_negative(number - int(correction))
+    )
     if x.device.type != "cpu":
         return ops.div(squares, freedom), near
     limit = near * near * (number * _FAR) if isinstance(number, int) else near * near * _FAR * number
@@ -51,6 +53,11 @@ def moments(
     offset = error * (1.0 / number) if isinstance(number, int) and number else ops.div(error, number)
     corrected = ops.maximum(squares - error * offset, 0.0)
     return ops.div(corrected, freedom), near + offset
+
+
+def _not_negative(freedom: IntLike) -> IntLike:
+    """Degrees of freedom: none where the correction is larger than the count."""
+    return freedom if current_trace().env.known(Relation("<=", 0, freedom)) is True else maximum(freedom, 0)
 
 
 def _scaled_mean(x: PrimTensor, dims: Dims, number: IntLike) -> PrimTensor:

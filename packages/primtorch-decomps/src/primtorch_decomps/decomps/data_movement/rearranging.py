@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from fx_interface.symbols import IntLike, ShapeEnv, mod
+from fx_interface.symbols import IntLike, ShapeEnv, floordiv, mod
 from fx_interface.tensor_spec import TensorSpec
 from primtorch_decomps.decomps.data_movement.views import narrow
 from primtorch_decomps.errors import RuleMismatchError
@@ -26,15 +26,20 @@ def take(x: PrimTensor, index: PrimTensor) -> PrimTensor:
     return ops.index(ops.reshape(x, (x.numel,)), (index,))
 
 
-def _grouped_spec(x: TensorSpec, groups: int, *, env: ShapeEnv) -> TensorSpec:
-    if x.rank < 3 or groups < 1 or 0 in x.sizes or not same(mod(x.sizes[1], groups), 0, env):
+def _is_no_divisor(groups: IntLike, channels: IntLike, env: ShapeEnv) -> bool:
+    """``groups`` is a symbol in the gradient, which shuffles in as many groups as a group has channels."""
+    return (isinstance(groups, int) and groups < 1) or not same(mod(channels, groups), 0, env)
+
+
+def _grouped_spec(x: TensorSpec, groups: IntLike, *, env: ShapeEnv) -> TensorSpec:
+    if x.rank < 3 or 0 in x.sizes or _is_no_divisor(groups, x.sizes[1], env):
         raise RuleMismatchError("channels that do not divide into groups")
     return TensorSpec(x.sizes, native_strides(x.sizes, x, env), x.dtype, x.device)
 
 
 @decomposes("aten.channel_shuffle.default", rule=_grouped_spec)
-def channel_shuffle(x: PrimTensor, groups: int) -> PrimTensor:
+def channel_shuffle(x: PrimTensor, groups: IntLike) -> PrimTensor:
     """[N, groups * C, ...]: channel c of group g moves to place c * groups + g."""
-    split = ops.reshape(x, (x.sizes[0], groups, x.sizes[1] // groups, *x.sizes[2:]))
+    split = ops.reshape(x, (x.sizes[0], groups, floordiv(x.sizes[1], groups), *x.sizes[2:]))
     order = (0, 2, 1, *range(3, split.rank))
     return ops.reshape(ops.permute(split, order), x.sizes)
