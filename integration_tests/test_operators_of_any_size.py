@@ -170,6 +170,23 @@ def test_channels_of_any_number_are_shuffled(caplog: pytest.LogCaptureFixture) -
     assert "the rule of aten.channel_shuffle" not in caplog.text
 
 
+@pytest.mark.parametrize("dynamic", [True, False])
+def test_padding_cuts_off_before_it_adds(dynamic: bool) -> None:
+    """What is cut off must be there, though the result would have a size: [2, -3] of two numbers is refused."""
+    fast = fxstack.compile(lambda x: F.pad(x, (2, -3)) * 2, dynamic=dynamic)
+    for n in (6, 3):
+        x = torch.randn(n)
+        assert torch.equal(fast(x), F.pad(x, (2, -3)) * 2)
+    for n in (2, 1):
+        with pytest.raises(RuntimeError, match="length must be non-negative"):
+            fast(torch.randn(n))
+
+
+def test_slopes_of_any_size_are_a_tuple() -> None:
+    slopes = fxstack.compile(lambda x: torch.gradient(x), backend="aot_eager", dynamic=True)(torch.randn(5))
+    assert type(slopes) is tuple
+
+
 class _Recurrent(nn.Module):
     def __init__(self, **options: Any) -> None:
         super().__init__()

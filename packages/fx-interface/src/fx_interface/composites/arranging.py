@@ -70,7 +70,7 @@ def gradient(*args: Any, **kwargs: Any) -> Any:
     ):
         return torch.gradient(*args, **kwargs)
     dims = range(x.dim()) if dim is None else [dim] if isinstance(dim, int) else dim
-    return [_slopes(x, axis, spacing) for axis in dims]
+    return tuple([_slopes(x, axis, spacing) for axis in dims])
 
 
 def _slopes(x: torch.Tensor, dim: int, spacing: float) -> torch.Tensor:

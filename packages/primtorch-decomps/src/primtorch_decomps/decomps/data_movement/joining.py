@@ -110,8 +110,10 @@ def _pad_spec(x: TensorSpec, pad: Sequence[IntLike], value: Any = 0, *, env: Sha
     sizes = list(x.sizes)
     for place in range(len(pad) // 2):
         axis = x.rank - 1 - place
-        sizes[axis] = sizes[axis] + pad[2 * place] + pad[2 * place + 1]
-        if below(sizes[axis], 0, env):
+        widths = pad[2 * place], pad[2 * place + 1]
+        kept = sum([width for width in widths if _cuts(width, env)], sizes[axis])
+        sizes[axis] = sizes[axis] + widths[0] + widths[1]
+        if below(kept, 0, env) or below(sizes[axis], 0, env):  # eager cuts off before it adds
             raise RuleMismatchError("padding makes a size negative")
     if all(isinstance(width, int) and width <= 0 for width in pad):  # eager copies what is left
         strides = preserved_strides(tuple(sizes), x.strides, env)
