@@ -107,10 +107,18 @@ def _taken_apart(item: Any, integers: list[int]) -> Hashable:
         integers.append(item)
         return int
     if kind is tuple:
+        if _is_name(item):
+            integers.append(item[1])
+            return ("name", item[0])
         return (tuple, *[_taken_apart(part, integers) for part in item])
     if _is_record(kind):
         return (kind, *[_taken_apart(getattr(item, name), integers) for name in _names(kind)])
     return _constant(item)
+
+
+def _is_name(item: tuple[Any, ...]) -> bool:
+    """Whether a tuple is a text and a number, as names of buffers are, which is most of what there is."""
+    return len(item) == 2 and type(item[0]) is str and type(item[1]) is int
 
 
 def _constant(item: Any) -> Hashable:
@@ -225,6 +233,9 @@ def _shift(item: Any, steps: Iterator[int]) -> _Shift | None:
         return (lambda number: item + number * step) if step else None
     if kind is not tuple and not _is_record(kind):
         return None
+    if kind is tuple and _is_name(item):
+        (text, first), step = item, next(steps)
+        return (lambda number: (text, first + number * step)) if step else None
     parts = item if kind is tuple else [getattr(item, name) for name in _names(kind)]
     shifts = [_shift(part, steps) for part in parts]
     if not any(shifts):
@@ -232,6 +243,10 @@ def _shift(item: Any, steps: Iterator[int]) -> _Shift | None:
     pairs = list(zip(parts, shifts, strict=True))
     if kind is tuple:
         return lambda number: tuple([part if shift is None else shift(number) for part, shift in pairs])
+    if len(changing := [place for place, shift in enumerate(shifts) if shift is not None]) == 1:
+        (place,), (only,) = changing, [shift for shift in shifts if shift is not None]
+        before, behind = parts[:place], parts[place + 1 :]
+        return lambda number: kind(*before, only(number), *behind)
     return lambda number: kind(*[part if shift is None else shift(number) for part, shift in pairs])
 
 
