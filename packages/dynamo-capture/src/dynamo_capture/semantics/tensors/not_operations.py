@@ -78,6 +78,7 @@ _FUNCTIONS: Final[dict[object, str]] = {
 _BELOW_DISPATCH: Final[frozenset[object]] = frozenset(
     vars(torch)[name]
     for name in (
+        "_cudnn_rnn_flatten_weight",
         "_sobol_engine_draw",
         "_sobol_engine_ff_",
         "_sobol_engine_initialize_state_",
@@ -85,7 +86,8 @@ _BELOW_DISPATCH: Final[frozenset[object]] = frozenset(
     )
     if name in vars(torch)
 )
-"""Functions in C++ that go to the memory of their arguments, below all dispatch: stand-ins have none."""
+"""Functions in C++ that go to the memory of their arguments, below all dispatch: stand-ins have none. The first puts
+weights into one piece of memory, which its schema does not tell."""
 
 _REGISTERING: Final = frozenset({"register_hook", "register_post_accumulate_grad_hook"})
 """Methods that keep a Python function where ``hooks.py`` can follow them."""
