@@ -39,12 +39,15 @@ class _Nothing:
     __hash__ = None  # type: ignore[assignment]
 
 
-for _abstract in map(vars(collections.abc).get, collections.abc.__all__):
-    # An abstract class asks a class for its hash only if it remembers any, and it does so in the whole process: what
-    # the first of two runs makes it remember would be asked in the second.
-    for _given in (_Answers(), _Nothing(), (), [], {}, set(), "", 1):
-        if isinstance(_abstract, type):
-            isinstance(_given, _abstract)
+def _remember() -> None:
+    """An abstract class asks a class for its hash only if it remembers any, and it does so in the whole process: what
+    the first of two runs makes it remember would be asked in the second. It forgets what it has refused where a class
+    is registered with any abstract class, as modules do that are imported meanwhile."""
+    for abstract in map(vars(collections.abc).get, collections.abc.__all__):
+        for given in (_Answers(), _Nothing(), (), [], {}, set(), "", 1):
+            if isinstance(abstract, type):
+                isinstance(given, abstract)
+
 
 BINARY = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor", "matmul", "lshift")
 METHODS: dict[str, tuple[str, str, str]] = {
@@ -482,6 +485,7 @@ def _class(random: Random) -> tuple[str, str]:
 
 def draw(random: Random) -> str:
     """The text of one program."""
+    _remember()
     kind, made = _class(random)
     template, arguments = random.choice(PLACES)
     statements = [random.choice(USES) for _ in range(random.choice((0, 1, 1, 2, 3)))]

@@ -36,6 +36,8 @@ RUNS: tuple[tuple[str, int, str], ...] = (
     ("equal_modules", 60, "eager"),
     ("equal_modules", 20, "aot_eager"),
     ("own_code", 80, "eager"),
+    ("called_back", 80, "eager"),
+    ("called_back", 20, "aot_eager"),
     ("interrupts", 30, "eager"),
     ("training", 40, "eager"),
     ("training", 40, "aot_eager"),

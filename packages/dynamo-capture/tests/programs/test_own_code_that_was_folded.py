@@ -98,3 +98,31 @@ def program(x):
     given = Kind.own, Kind.giving, Kind.missing, Kind.given, one.given, Plain.given, Plain.ONE.given
     return given, Kind.first().name, Kind["ONE"] is one, Plain(1).value, list(Plain.__members__), x + 1
 """)
+
+
+def test_functions_with_a_cache_that_patterns_call(program):
+    program("""
+import functools
+
+@functools.lru_cache
+def give(match):
+    LOG.append(match.group())
+    return "b"
+
+def program(x):
+    return re.compile("a").sub(give, "aa"), x + 1
+""")
+
+
+def test_a_partial_function_under_two_names(program):
+    """It had a key of its own under each name, and the function ran uncompiled."""
+    program("""
+import functools
+
+KNOWN = functools.partial(max, 1)
+
+def program(x, f, g):
+    return len({f, g, KNOWN}), {f: 1}.get(g), f in [KNOWN], x + 1
+
+CALLS = [lambda: (torch.ones(2), KNOWN, KNOWN), lambda: (torch.ones(2), KNOWN, functools.partial(max, 1))] * 2
+""")

@@ -363,3 +363,18 @@ def program(x, f, g):
 
 CALLS = [lambda f=f, g=g: (torch.ones(2), f, g) for f, g in [(ONE, TWO), (TWO, ONE), (TWO, TWO), (ONE, ONE), (make(5), ONE)]]
 """)
+
+
+def test_an_attribute_of_a_tensor_by_the_name_of_a_method(program):
+    program("""
+KEPT = torch.ones(3)
+KEPT.abs = torch.nn.ReLU()
+
+def program(x):
+    KEPT.new = x
+    same = KEPT.new is x
+    del KEPT.new
+    return same, callable(KEPT.new), KEPT.abs(x - 3), x * 2
+
+CALLS *= 2
+""")

@@ -17,6 +17,7 @@ from dynamo_capture.foundation.errors import BACKEND_RAISED, BACKEND_RESULT, Bac
 from dynamo_capture.foundation.graph_breaks import BreakReport
 from dynamo_capture.function_transforms.batched import Batched, may_be_batched
 from dynamo_capture.graph.graph_builder import GraphInput
+from dynamo_capture.graph.target_names import rely_on_names
 from dynamo_capture.hook.frame_hook import FrameView, RegionFunction, propagate
 from dynamo_capture.runtime import replacement_calls
 from dynamo_capture.semantics.tensors.arguments.scalars import note_fixed
@@ -65,6 +66,7 @@ class BackendCall:
         if self._tx.env.symbols:
             module.meta[SHAPE_ENV_KEY] = self._tx.env
         self.graph_module = module
+        rely_on_names(self._tx.guards, module.graph)
         relied = len(self._tx.env.guards)
         shorter = output.rehearsal(module)
         if self._tx.levels:

@@ -193,6 +193,26 @@ def is_of_library(cls: type) -> bool:
     return module_of(cls).partition(".")[0] in LIBRARIES
 
 
+def module_of_function(function: Any) -> str:
+    """The name of the module that a function says it is of. A decorator (``functools.wraps``) may give what it makes
+    the names of another library's function: that is of the module whose code it is."""
+    said = getattr(function, "__module__", None)
+    inner = function.__wrapped__ if type(function) is functools._lru_cache_wrapper else function
+    if (
+        type(said) is not str
+        or said.partition(".")[0] not in LIBRARIES
+        or type(inner) is not types.FunctionType
+    ):
+        return said if type(said) is str else ""
+    own = inner.__globals__.get("__name__")
+    return own if type(own) is str and own.partition(".")[0] != said.partition(".")[0] else said
+
+
+def is_function_of_library(function: Any) -> bool:
+    """Whether a function is torch's or Python's own."""
+    return module_of_function(function).partition(".")[0] in LIBRARIES
+
+
 def class_of_program_answers(value: Any) -> bool:
     """Whether the class of a value cannot be asked for anything without running code of the program."""
     meta = type(type(value))

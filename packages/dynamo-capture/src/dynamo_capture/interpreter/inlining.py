@@ -8,7 +8,7 @@ from typing import Any
 
 import fx_guards
 from dynamo_capture.foundation.break_kinds import COROUTINE, DEFINITION_CHANGED, NESTED_TOO_DEEPLY
-from dynamo_capture.foundation.class_members import LIBRARIES
+from dynamo_capture.foundation.class_members import LIBRARIES, module_of_function
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.frames.frame import Frame, Return
 from dynamo_capture.frames.generator_values import GeneratorValue
@@ -107,7 +107,7 @@ class Inliner:
         if (
             self._tx.new_class(real) is not None
             or id(real) in self._guarded
-            or str(real.__module__).partition(".")[0] in _UNCHANGING
+            or module_of_function(real).partition(".")[0] in _UNCHANGING
         ):
             return
         self._guarded[id(real)] = real

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any, NamedTuple, TypeVar
 
+from dynamo_capture.foundation.class_members import module_of_function
 from dynamo_capture.tables import declaring
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -32,7 +33,7 @@ def substitute_for(original: Any) -> Callable[..., Any] | None:
     """The substitute, or None; unhashable callables have none. Ours goes before one that the program has declared to
     torch (``torch.compiler.substitute_in_graph``)."""
     if type(original) is FunctionType:
-        named = NAMED.get((original.__module__, original.__qualname__))
+        named = NAMED.get((module_of_function(original), original.__qualname__))
         if named is not None:
             return named
     try:

@@ -7,6 +7,8 @@ from typing import Any
 
 import torch
 
+from dynamo_capture.foundation.class_members import module_of_function
+
 _LEAF_MODULES = frozenset(
     {"torch.nn.functional", "torch.functional", "torch._tensor", "torch._linalg_utils", "torch._lowrank"}
 )
@@ -23,7 +25,7 @@ _C_MODULES = (
 def is_leaf_function(function: types.FunctionType) -> bool:
     """Whether a Python function of torch is one operation of the graph."""
     name = function.__name__
-    return function.__module__ in _LEAF_MODULES and not name.startswith(
+    return module_of_function(function) in _LEAF_MODULES and not name.startswith(
         ("_get_", "_convert", "__torch_function__")
     )
 

@@ -93,6 +93,8 @@ class Tensors(Operations, Inputs):
         self, owner: TensorValue, name: str, args: list[Value], kwargs: dict[str, Value]
     ) -> Value:
         """``tensor.name(...)``."""
+        if attributes.has_itself(owner, name) and name[:2] != "__":
+            return owner.get_attr(self._tx, name).call(self._tx, args, kwargs)
         answer = first_answer(_OWN_METHODS, self._tx, owner, name, args, kwargs)
         return self.torchs_method(owner, name, args, kwargs) if answer is None else answer
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from types import FunctionType
+from types import WrapperDescriptorType
 from typing import Any, Final, Literal, TypeVar, get_args
 
 import torch
 
 from dynamo_capture import _eval_frame
+from dynamo_capture.foundation.class_members import member
 from dynamo_capture.hook.frame_hook import region
 from dynamo_capture.session.stock_settings import in_stock_set, stock_stance
 from fx_interface.plugins import load_backend
@@ -129,8 +130,8 @@ _DISALLOWED: set[Any] = set()
 
 
 def _names(marked: set[Any], function: Any) -> bool:
-    """Whether it is among them. An object of a class that has a hash of its own is not asked for it."""
-    if isinstance(type(function).__hash__, FunctionType):
+    """Whether it is among them. An object of a class that has a hash of its own, in whatever form, is not asked."""
+    if type(member(type(function), "__hash__")) is not WrapperDescriptorType:
         return any(function is one for one in marked)
     return function in marked
 

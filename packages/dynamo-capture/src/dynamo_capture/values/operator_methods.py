@@ -9,7 +9,11 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from dynamo_capture.foundation.break_kinds import OBJECT_OPERATION
-from dynamo_capture.foundation.class_members import LIBRARIES, member
+from dynamo_capture.foundation.class_members import (
+    is_function_of_library,
+    member,
+    module_of_function,
+)
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.values.base import Context
 
@@ -89,7 +93,11 @@ def own_method(tx: Context, operand: Any, special: str | None) -> types.Function
     if special is None or not isinstance(operand, (type, enum.Enum)) or type(operand) is type:
         return None
     found = tx.attributes.in_class(type(operand), special)
-    return found if isinstance(found, types.FunctionType) and found.__module__ != enum.__name__ else None
+    return (
+        found
+        if isinstance(found, types.FunctionType) and module_of_function(found) != enum.__name__
+        else None
+    )
 
 
 def check_metaclass(tx: Context, operand: Any, *specials: str | None) -> None:
@@ -113,5 +121,5 @@ def check_shown(real: Any) -> None:
     elif isinstance(real, type) and type(real) is not type:
         for name in ("__str__", "__repr__", "__format__"):
             said = member(type(real), name)
-            if isinstance(said, types.FunctionType) and said.__module__.partition(".")[0] not in LIBRARIES:
+            if isinstance(said, types.FunctionType) and not is_function_of_library(said):
                 raise GraphBreak(OBJECT_OPERATION, f"{name} of {type(real).__name__}, the class of a class")

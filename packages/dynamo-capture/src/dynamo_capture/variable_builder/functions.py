@@ -97,6 +97,9 @@ def _method(tx: Context, real: Any, source: Source) -> Value:
 
 @wraps(functools.partial)
 def _partial(tx: Context, real: Any, source: Source) -> Value:
+    known = tx.wrapping.seen(real, source)
+    if known is not None:
+        return known
     tx.guards.type_is(source, functools.partial)
     arguments, keywords = AttrSource(source, "args"), AttrSource(source, "keywords")
     tx.guards.length(arguments, real.args)
@@ -104,13 +107,14 @@ def _partial(tx: Context, real: Any, source: Source) -> Value:
     if held is None:
         held = tx.wrapping.remember(real.keywords, DictValue(None, dict, keywords, real.keywords))
     assert isinstance(held, DictValue)
-    return PartialValue(
+    made = PartialValue(
         tx.wrap(real.func, AttrSource(source, "func")),
         [tx.wrap(item, ItemSource(arguments, i)) for i, item in enumerate(real.args)],
         held,
         source,
         real,
     )
+    return tx.wrapping.remember(real, made)
 
 
 @wraps(Suspended)

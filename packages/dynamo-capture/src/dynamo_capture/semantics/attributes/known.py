@@ -15,6 +15,7 @@ from dynamo_capture.foundation.class_members import (
     CLASS_OF_OBJECTS,
     LIBRARIES,
     has_member,
+    is_function_of_library,
     is_immutable,
     is_of_library,
     module_of,
@@ -156,10 +157,10 @@ class KnownAttributes(Lookup):
         """Whether a descriptor of the program, or its metaclass, gives what an enumeration has under a name."""
         in_meta, found = self.in_class(type(cls), name), self.in_class(cls, name)
         if is_property(in_meta):
-            return str(getattr(in_meta.fget, "__module__", None)).partition(".")[0] not in LIBRARIES
+            return not is_function_of_library(in_meta.fget)
         if in_meta is ABSENT and found is ABSENT:
             fallback = self.in_class(type(cls), "__getattr__")
-            return str(getattr(fallback, "__module__", enum.__name__)).partition(".")[0] not in LIBRARIES
+            return hasattr(fallback, "__module__") and not is_function_of_library(fallback)
         asked = (in_meta, found) if found is not ABSENT else (in_meta,)
         return any(not is_of_library(type(one)) and has_member(type(one), "__get__") for one in asked)
 
@@ -247,7 +248,7 @@ class KnownAttributes(Lookup):
             return BuiltinMethod(owner, name)
         if name in _FUNCTION_FACTS:
             real = getattr(function, name)
-            is_own = str(function.__module__).partition(".")[0] not in LIBRARIES
+            is_own = not is_function_of_library(function)
             return tx.wrap(real, AttrSource(source, name)) if is_own or not is_known(real) else Const(real)
         if name in vars(function):
             return tx.wrap(vars(function)[name], ItemSource(InstanceDictSource(source), name))
@@ -258,7 +259,7 @@ class KnownAttributes(Lookup):
 
     def _guard_name(self, source: Source, owner: Any, name: str) -> None:
         """A name (or text) of a class or function has been read; those of libraries stay."""
-        if str(owner.__module__).partition(".")[0] not in LIBRARIES:
+        if not is_function_of_library(owner):
             self._tx.guards.equals(AttrSource(source, name), getattr(owner, name))
 
     def _check_own(self, owner: Any) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from dynamo_capture.foundation import numpy_types
 from dynamo_capture.foundation.break_kinds import NOT_IN_PYTHON
-from dynamo_capture.foundation.class_members import has_member, is_immutable
+from dynamo_capture.foundation.class_members import has_member, is_immutable, module_of_function
 from dynamo_capture.foundation.errors import GraphBreak, NotConstant
 from dynamo_capture.foundation.known_objects import is_known
 from dynamo_capture.semantics.calls import catalogue, known_calls, known_methods, object_calls  # noqa: F401
@@ -78,7 +78,7 @@ class Calls:
                 return True
         except TypeError:
             return False
-        return getattr(function, "__module__", None) in PURE_MODULES
+        return module_of_function(function) in PURE_MODULES
 
     def call_folded(self, function: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
         tx = self._tx
@@ -158,13 +158,15 @@ class Calls:
 
 def _calls_what_it_gets(function: Any) -> bool:
     """Whether a function that computes, or a method in C such as ``pattern.sub``, may call its arguments."""
-    return getattr(function, "__module__", None) in PURE_MODULES or isinstance(function, _METHODS_IN_C)
+    return module_of_function(function) in PURE_MODULES or isinstance(function, _METHODS_IN_C)
 
 
 def _is_of_program(value: Value) -> bool:
-    """Whether a value is a function or class that code of the program, or a library in Python, has defined."""
+    """Whether a value is known and may be called, and is not written in C: calling it may run code of the program."""
     known = value.value if isinstance(value, Const) else None
-    return isinstance(known, types.FunctionType) or (isinstance(known, type) and not is_immutable(known))
+    if isinstance(known, type):
+        return not is_immutable(known)
+    return callable(known) and not isinstance(known, _IN_C)
 
 
 def _is_fresh(made: object) -> bool:
@@ -173,6 +175,13 @@ def _is_fresh(made: object) -> bool:
 
 
 _SCANNER = type(re.compile("").scanner(""))  # type: ignore[attr-defined]
+_IN_C = (
+    types.BuiltinFunctionType,
+    types.MethodDescriptorType,
+    types.WrapperDescriptorType,
+    types.MethodWrapperType,
+    types.ClassMethodDescriptorType,
+)
 _METHODS_IN_C = (types.BuiltinMethodType, types.MethodDescriptorType)
 _REFERENCES = 4
 """A variable of each caller, the parameter, and that of ``getrefcount``."""

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from dynamo_capture.foundation.break_kinds import NOT_IN_PYTHON
-from dynamo_capture.foundation.class_members import LIBRARIES
+from dynamo_capture.foundation.class_members import is_function_of_library
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.foundation.type_names import message_name
 from dynamo_capture.runtime.replacement_calls import C_SLOTS
@@ -129,7 +129,7 @@ def _item_of_class(tx: Context, owner: Const, key: Value) -> Value:
     generic: Any = owner.value
     found = tx.attributes.in_class(generic, "__class_getitem__")
     function = found.__func__ if isinstance(found, classmethod) else found
-    is_of_program = str(getattr(function, "__module__", "")).partition(".")[0] not in LIBRARIES
+    is_of_program = not is_function_of_library(function)
     if found is not ABSENT and is_of_program and not isinstance(found, types.ClassMethodDescriptorType):
         return tx.attribute(owner, "__class_getitem__").call(tx, [key], {})
     return tx.known(tx.fold(lambda: generic[tx.calls.python_object(key)]))

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from dynamo_capture.foundation.break_kinds import NOT_IN_PYTHON, SUBCLASS_TAKES_OVER
+from dynamo_capture.foundation.class_members import module_of_function
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.semantics.modes.modes import Block, switches
 from dynamo_capture.semantics.modes.torch_function_modes import (
@@ -118,7 +119,7 @@ def skip_one(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     real = tx.constant(function)
     if not isinstance(real, types.FunctionType):
         return without_override(tx, args, kwargs)
-    if real.__module__.partition(".")[0] == "torch" or tx.tensors.modes:
+    if module_of_function(real).partition(".")[0] == "torch" or tx.tensors.modes:
         raise GraphBreak(SUBCLASS_TAKES_OVER, f"{real.__name__} is called without its first question")
     named = tx.force(options)
     entries = named.all_entries(tx).values() if isinstance(named, DictValue) else []

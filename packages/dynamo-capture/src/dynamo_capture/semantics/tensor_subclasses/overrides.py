@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from dynamo_capture.foundation.break_kinds import DISPATCH_IN_PYTHON, OTHER_INTERPRETER, SUBCLASS_TAKES_OVER
+from dynamo_capture.foundation.class_members import module_of_function
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.semantics.modes.torch_function_modes import (
     FunctionModes,
@@ -256,7 +257,9 @@ def _overridden(
 
 def _is_of_torch(function: Callable[..., Any]) -> bool:
     """Whether it is a function of torch's that is written in Python."""
-    return isinstance(function, types.FunctionType) and str(function.__module__).partition(".")[0] == "torch"
+    return (
+        isinstance(function, types.FunctionType) and module_of_function(function).partition(".")[0] == "torch"
+    )
 
 
 def _in_tensor(name: str) -> Any:

@@ -128,7 +128,7 @@ def attribute(tx: Context, owner: TensorValue, name: str) -> Value:
             return tx.wrap(source.step(owner.real), source)
     found = fx_guards.class_lookup(owner.meta.cls, name)
     if isinstance(found, (types.FunctionType, types.MethodDescriptorType, types.WrapperDescriptorType)):
-        return BuiltinMethod(owner, name)
+        return _instance_attribute(tx, owner, name) if has_itself(owner, name) else BuiltinMethod(owner, name)
     if found is fx_guards.ABSENT:
         return _instance_attribute(tx, owner, name)
     if isinstance(found, (property, types.GetSetDescriptorType)):
@@ -225,6 +225,11 @@ def _slot(tx: Context, owner: TensorValue, name: str, found: types.MemberDescrip
         tx.guards.add(fx_guards.AttributeAbsent(owner.source, name))
         raise tx.raises(AttributeError, name) from None
     return tx.wrap(real, AttrSource(owner.source, name))
+
+
+def has_itself(owner: TensorValue, name: str) -> bool:
+    """Whether an existing tensor has an attribute of this name of its own, which goes before a method."""
+    return owner.real is not None and name in (fx_guards.instance_dict(owner.real) or ())
 
 
 def _instance_attribute(tx: Context, owner: TensorValue, name: str) -> Value:

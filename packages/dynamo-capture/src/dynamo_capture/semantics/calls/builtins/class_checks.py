@@ -11,7 +11,11 @@ from typing import Any
 import torch
 
 from dynamo_capture.foundation.break_kinds import DESCRIPTOR, OBJECT_OPERATION
-from dynamo_capture.foundation.class_members import CLASS_OF_OBJECTS, LIBRARIES, is_immutable
+from dynamo_capture.foundation.class_members import (
+    CLASS_OF_OBJECTS,
+    is_function_of_library,
+    is_immutable,
+)
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.foundation.libraries.parameters import IS_PARAMETER
 from dynamo_capture.guard_kinds.classes import InstanceIs, SubclassIs
@@ -190,4 +194,4 @@ def _guard_registration(tx: Context, cls: type, wanted: type, answer: bool) -> N
 
 
 def _is_library(owner: type | types.FunctionType) -> bool:
-    return str(owner.__module__).partition(".")[0] in LIBRARIES
+    return is_function_of_library(owner)

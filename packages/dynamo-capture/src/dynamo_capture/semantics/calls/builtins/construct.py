@@ -23,8 +23,8 @@ from dynamo_capture.foundation.break_kinds import (
     NOT_IN_PYTHON,
 )
 from dynamo_capture.foundation.class_members import (
-    LIBRARIES,
     has_member,
+    is_function_of_library,
     is_immutable,
     is_of_library,
     module_of,
@@ -59,7 +59,7 @@ def construct(tx: Context, owner: Const, args: list[Value], kwargs: dict[str, Va
     meta_call = tx.attributes.in_class(type(cls), "__call__")
     if isinstance(cls, enum.EnumMeta):
         _check_member(tx, cls, args)
-        if str(getattr(meta_call, "__module__", enum.__name__)).partition(".")[0] not in LIBRARIES:
+        if hasattr(meta_call, "__module__") and not is_function_of_library(meta_call):
             raise GraphBreak(NOT_IN_PYTHON, f"the metaclass of {cls.__name__} is called")
     if isinstance(cls, enum.EnumMeta) or tx.calls.is_pure(cls) or _is_library_property(cls):
         return tx.calls.call_folded(cls, args, kwargs)

@@ -10,7 +10,7 @@ import torch
 
 import fx_guards
 from dynamo_capture.foundation.break_kinds import NOT_IN_PYTHON
-from dynamo_capture.foundation.class_members import LIBRARIES, is_looked_up_by_program
+from dynamo_capture.foundation.class_members import is_function_of_library, is_looked_up_by_program
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.foundation.known_objects import PLAIN
 from dynamo_capture.runtime.replacement_calls import builtin_base, instance_dict
@@ -145,7 +145,7 @@ def _by_program(tx: Context, value: Const, special: str, given: list[Value]) -> 
     """The copy of a known object, such as a member of an enumeration, if code of the program makes it. Classes are
     themselves, whatever their metaclass has."""
     custom = None if isinstance(value.value, type) else tx.attributes.in_class(type(value.value), special)
-    if not isinstance(custom, types.FunctionType) or custom.__module__.partition(".")[0] in LIBRARIES:
+    if not isinstance(custom, types.FunctionType) or is_function_of_library(custom):
         return None
     return tx.inliner.call_function(Const(custom), [value, *given], {})
 

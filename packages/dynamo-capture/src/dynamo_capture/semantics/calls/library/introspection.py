@@ -10,7 +10,11 @@ from typing import Any
 
 import fx_guards
 from dynamo_capture.foundation.break_kinds import DESCRIPTOR, NAMESPACE_ACCESS, NOT_IN_PYTHON
-from dynamo_capture.foundation.class_members import LIBRARIES, has_member, is_looked_up_by_program
+from dynamo_capture.foundation.class_members import (
+    has_member,
+    is_function_of_library,
+    is_looked_up_by_program,
+)
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.frames.frame import Frame
 from dynamo_capture.semantics.registry import handles
@@ -154,7 +158,7 @@ def _guard_attribute(tx: Context, source: Source, found: Any) -> None:
 
 
 def _is_of_library(real: Any) -> bool:
-    return str(real.__module__).partition(".")[0] in LIBRARIES
+    return is_function_of_library(real)
 
 
 def _check_unchanged(tx: Context, function: types.FunctionType, reads_annotations: bool) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 import torch
 
 from dynamo_capture.foundation.break_kinds import CONTENT_DECIDES
+from dynamo_capture.foundation.class_members import module_of_function
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.frames.left_functions import parts_around
 from dynamo_capture.semantics.given_warnings import SilentWarnings
@@ -254,7 +255,7 @@ def with_numbers(
 
 def is_of_torch(function: Callable[..., Any]) -> bool:
     """Whether calling the function once more is nothing that the program could notice."""
-    return not isinstance(function, FunctionType) or function.__module__.partition(".")[0] == "torch"
+    return not isinstance(function, FunctionType) or module_of_function(function).partition(".")[0] == "torch"
 
 
 def _is_small(tensor: TensorValue) -> bool:
