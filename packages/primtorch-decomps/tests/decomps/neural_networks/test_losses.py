@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from primtorch_decomps.testing import check_operator
+from primtorch_decomps import decompose
+from primtorch_decomps.testing import aten_graph, check_operator
 
 NONE, MEAN, SUM = 0, 1, 2
 REDUCTIONS = [NONE, MEAN, SUM]
@@ -34,6 +35,17 @@ def test_nll_of_one_sample_and_of_images(reduction: int) -> None:
     loss, total = ATEN.nll_loss2d_forward.default(images, labels, None, reduction, 1)
     args = (torch.randn_like(loss), images, labels, None, reduction, 1, total)
     check_operator("aten.nll_loss2d_backward.default", *args)
+
+
+@pytest.mark.parametrize("reduction", REDUCTIONS)
+def test_nll_of_one_sure_sample_is_a_positive_zero(reduction: int) -> None:
+    """Eager adds up from 0; what is only negated is -0.0."""
+    args = (torch.zeros(1), torch.tensor(0), None, reduction, -100)
+    module, inputs = aten_graph(ATEN.nll_loss_forward.default, args, {})
+    (found,) = decompose(module)(*inputs)
+    assert found[0].item() == 0
+    assert not found[0].signbit()
+    assert not ATEN.nll_loss_forward.default(*args)[0].signbit()
 
 
 def test_nll_where_all_targets_are_ignored() -> None:

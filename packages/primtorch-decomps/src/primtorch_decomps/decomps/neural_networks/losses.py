@@ -45,7 +45,7 @@ def nll_loss_forward(
     if reduction == NONE and target.rank:
         return ops.convert_dtype(loss, x.dtype), ops.full((), 0.0, x.dtype, x.device)
     total = ops.sum(weights, dims) if dims else weights
-    result = ops.sum(loss, dims) if dims else loss
+    result = ops.sum(loss, dims) if dims else loss + 0.0  # eager adds up from 0: a loss of -0.0 is 0.0
     if reduction == MEAN:
         result = result / total
     return ops.convert_dtype(result, x.dtype), ops.convert_dtype(total, x.dtype)
