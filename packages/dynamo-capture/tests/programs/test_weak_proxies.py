@@ -152,3 +152,22 @@ def test_what_is_missing_is_missing_in_what_a_proxy_stands_for(forward):
     owner = Owner(1)
     fast = optimize(forward, fullgraph=True)(f)
     assert fast(torch.ones(2), weakref.proxy(owner))[:2] == ("missing", "Owner")
+
+
+def test_an_object_with_a_proxy_that_the_function_deletes(same):
+    class Kept:
+        def __getattr__(self, name):
+            raise AttributeError(name)
+
+    def f(x):
+        kept = Kept()
+        kept.value = x
+        proxy = weakref.proxy(kept)
+        made = proxy.value + 1
+        del kept
+        try:
+            return made, proxy.value
+        except ReferenceError as error:
+            return made, str(error)
+
+    same(f, (torch.ones(2),), (torch.ones(2),), (torch.ones(3),))

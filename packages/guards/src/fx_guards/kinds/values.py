@@ -38,7 +38,10 @@ _STOCK = "torch._dynamo."
 
 def is_of_program(reference: Any) -> bool:
     """Whether a program can tell by a weak reference that an object has died: not by a guard's, nor by those that
-    stock's compiler has to every module that is made once it has compiled anything."""
+    stock's compiler has to every module that is made once it has compiled anything. A proxy is a program's, and hands
+    on each attribute that it is asked for."""
+    if type(reference) in weakref.ProxyTypes:
+        return True
     callback = reference.__callback__
     module = callback.__module__ if type(callback) is FunctionType else None
     return type(reference) is not GuardReference and not (
