@@ -28,9 +28,7 @@ from fx_interface.tensor_spec import TensorSpec
 _A_TENSOR: Final = 64
 """Bytes that a tensor counts for being one, so that of equal cuts the one of fewer tensors is chosen."""
 
-_MOVES: Final = frozenset(
-    ("_to_copy", "clone", "copy", "fill", "full_like", "zeros_like", "ones_like", "constant_pad_nd")
-)
+_MOVES: Final = frozenset(("_to_copy", "clone", "copy", "fill", "full_like", "zeros_like", "ones_like"))
 """Operators without the tag of pointwise ones that only move or fill memory."""
 
 _UNTAGGED: Final = frozenset(

@@ -7,12 +7,13 @@ from __future__ import annotations
 import abc
 import enum
 import functools
-import sys
 import types
 from collections.abc import Iterable
 from typing import Any
 
 import torch
+
+from dynamo_capture.foundation.library_functions import LIBRARIES
 
 _ABSENT: Any = object()
 _bases: Any = type.__dict__["__mro__"].__get__
@@ -24,7 +25,6 @@ _module_of: Any = type.__dict__["__module__"].__get__
 name_of: Any = type.__dict__["__qualname__"].__get__
 _HEAP_TYPE = 1 << 9
 _IMMUTABLE_TYPE = 1 << 8
-LIBRARIES = frozenset({"torch", *sys.stdlib_module_names})
 
 
 def has_member(cls: type, name: str) -> bool:
@@ -191,26 +191,6 @@ def module_of(cls: type) -> str:
 def is_of_library(cls: type) -> bool:
     """Whether a class is torch's or Python's own."""
     return module_of(cls).partition(".")[0] in LIBRARIES
-
-
-def module_of_function(function: Any) -> str:
-    """The name of the module that a function says it is of. A decorator (``functools.wraps``) may give what it makes
-    the names of another library's function: that is of the module whose code it is."""
-    said = getattr(function, "__module__", None)
-    inner = function.__wrapped__ if type(function) is functools._lru_cache_wrapper else function
-    if (
-        type(said) is not str
-        or said.partition(".")[0] not in LIBRARIES
-        or type(inner) is not types.FunctionType
-    ):
-        return said if type(said) is str else ""
-    own = inner.__globals__.get("__name__")
-    return own if type(own) is str and own.partition(".")[0] != said.partition(".")[0] else said
-
-
-def is_function_of_library(function: Any) -> bool:
-    """Whether a function is torch's or Python's own."""
-    return module_of_function(function).partition(".")[0] in LIBRARIES
 
 
 def class_of_program_answers(value: Any) -> bool:

@@ -20,13 +20,13 @@ import torch
 from dynamo_capture._eval_frame import RegionFunction
 from dynamo_capture.foundation import numpy_types
 from dynamo_capture.foundation.class_members import (
-    LIBRARIES,
     class_of_program_answers,
     has_own_operators,
     is_immutable,
     runs_program_when_known,
 )
 from dynamo_capture.foundation.libraries.distributed_tensors import is_placement
+from dynamo_capture.foundation.library_functions import LIBRARIES
 
 PLAIN = (int, float, bool, str, bytes, complex, type(None), type(Ellipsis), type(NotImplemented))
 BY_EQUALITY = (torch.dtype, torch.device, torch.layout, torch.memory_format, range, slice)

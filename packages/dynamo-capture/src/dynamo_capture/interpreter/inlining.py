@@ -8,8 +8,8 @@ from typing import Any
 
 import fx_guards
 from dynamo_capture.foundation.break_kinds import COROUTINE, DEFINITION_CHANGED, NESTED_TOO_DEEPLY
-from dynamo_capture.foundation.class_members import LIBRARIES, module_of_function
 from dynamo_capture.foundation.errors import GraphBreak
+from dynamo_capture.foundation.library_functions import LIBRARIES, module_of_function
 from dynamo_capture.frames.frame import Frame, Return
 from dynamo_capture.frames.generator_values import GeneratorValue
 from dynamo_capture.frames.globals_scope import GlobalsScope, scope_source

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any, NamedTuple, TypeVar
 
-from dynamo_capture.foundation.class_members import module_of_function
+from dynamo_capture.foundation.library_functions import module_of_function
 from dynamo_capture.tables import declaring
 
 F = TypeVar("F", bound=Callable[..., Any])

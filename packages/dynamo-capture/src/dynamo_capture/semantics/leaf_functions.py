@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from dynamo_capture.foundation.class_members import module_of_function
+from dynamo_capture.foundation.library_functions import module_of_function
 
 _LEAF_MODULES = frozenset(
     {"torch.nn.functional", "torch.functional", "torch._tensor", "torch._linalg_utils", "torch._lowrank"}

@@ -9,10 +9,10 @@ from types import CodeType
 from typing import Any
 
 from dynamo_capture.bytecode.resume.code import ResumeCodes
-from dynamo_capture.foundation.refusals import Refusals
 from dynamo_capture.guard_kinds.guard_filter import GuardFilter
 from dynamo_capture.hook.frame_hook import RegionFunction
 from dynamo_capture.session.known_functions import KnownFunctions
+from dynamo_capture.session.refusals import Refusals
 from dynamo_capture.session.report import Report
 from dynamo_capture.session.size_history import SizeHistory, Varying
 from fx_interface.operators import OperatorLibrary

@@ -9,12 +9,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from dynamo_capture.foundation.break_kinds import OBJECT_OPERATION
-from dynamo_capture.foundation.class_members import (
-    is_function_of_library,
-    member,
-    module_of_function,
-)
+from dynamo_capture.foundation.class_members import member
 from dynamo_capture.foundation.errors import GraphBreak
+from dynamo_capture.foundation.library_functions import is_function_of_library, module_of_function
 from dynamo_capture.values.base import Context
 
 

@@ -10,7 +10,9 @@ from dynamo_capture.semantics.tensors.not_operations import check_function_is_op
 
 
 @pytest.mark.parametrize(
-    "function", [torch._cudnn_rnn_flatten_weight, torch._sobol_engine_ff_, torch.is_conj], ids=str
+    "function",
+    [torch._cudnn_rnn_flatten_weight, torch._sobol_engine_ff_, torch.is_conj],
+    ids=lambda function: str(function.__name__),
 )
 def test_functions_that_end_a_graph(function: object) -> None:
     """One that moves weights into one piece of memory, as ``flatten_parameters`` does on a GPU, would be recorded as a

@@ -13,9 +13,7 @@ from dynamo_capture._eval_frame import RegionFunction
 from dynamo_capture.foundation.break_kinds import DESCRIPTOR, NOT_IN_PYTHON
 from dynamo_capture.foundation.class_members import (
     CLASS_OF_OBJECTS,
-    LIBRARIES,
     has_member,
-    is_function_of_library,
     is_immutable,
     is_of_library,
     module_of,
@@ -23,6 +21,7 @@ from dynamo_capture.foundation.class_members import (
 )
 from dynamo_capture.foundation.errors import GraphBreak, UserRaise
 from dynamo_capture.foundation.known_objects import is_known
+from dynamo_capture.foundation.library_functions import LIBRARIES, is_function_of_library
 from dynamo_capture.runtime.replacement_calls import C_SLOTS
 from dynamo_capture.semantics.attributes.lookup import (
     ABSENT,

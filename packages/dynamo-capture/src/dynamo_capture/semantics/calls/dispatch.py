@@ -10,9 +10,10 @@ from typing import Any
 
 from dynamo_capture.foundation import numpy_types
 from dynamo_capture.foundation.break_kinds import NOT_IN_PYTHON
-from dynamo_capture.foundation.class_members import has_member, is_immutable, module_of_function
+from dynamo_capture.foundation.class_members import has_member, is_immutable
 from dynamo_capture.foundation.errors import GraphBreak, NotConstant
 from dynamo_capture.foundation.known_objects import is_known
+from dynamo_capture.foundation.library_functions import module_of_function
 from dynamo_capture.semantics.calls import catalogue, known_calls, known_methods, object_calls  # noqa: F401
 from dynamo_capture.semantics.calls.builtins.methods import call_builtin_method
 from dynamo_capture.semantics.calls.builtins.slots import call_slot

@@ -8,8 +8,8 @@ from typing import Any
 import torch
 
 from dynamo_capture.foundation.break_kinds import NOT_IN_PYTHON
-from dynamo_capture.foundation.class_members import is_function_of_library
 from dynamo_capture.foundation.errors import GraphBreak
+from dynamo_capture.foundation.library_functions import is_function_of_library
 from dynamo_capture.foundation.type_names import message_name
 from dynamo_capture.runtime.replacement_calls import C_SLOTS
 from dynamo_capture.semantics.attributes.lookup import ABSENT

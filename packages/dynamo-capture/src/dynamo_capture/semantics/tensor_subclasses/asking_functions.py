@@ -8,8 +8,8 @@ from typing import Any
 import torch
 
 from dynamo_capture.foundation.break_kinds import NOT_IN_PYTHON, SUBCLASS_TAKES_OVER
-from dynamo_capture.foundation.class_members import module_of_function
 from dynamo_capture.foundation.errors import GraphBreak
+from dynamo_capture.foundation.library_functions import module_of_function
 from dynamo_capture.semantics.modes.modes import Block, switches
 from dynamo_capture.semantics.modes.torch_function_modes import (
     FunctionModes,

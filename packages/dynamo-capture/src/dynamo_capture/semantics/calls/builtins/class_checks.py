@@ -11,13 +11,10 @@ from typing import Any
 import torch
 
 from dynamo_capture.foundation.break_kinds import DESCRIPTOR, OBJECT_OPERATION
-from dynamo_capture.foundation.class_members import (
-    CLASS_OF_OBJECTS,
-    is_function_of_library,
-    is_immutable,
-)
+from dynamo_capture.foundation.class_members import CLASS_OF_OBJECTS, is_immutable
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.foundation.libraries.parameters import IS_PARAMETER
+from dynamo_capture.foundation.library_functions import is_function_of_library
 from dynamo_capture.guard_kinds.classes import InstanceIs, SubclassIs
 from dynamo_capture.semantics.registry import handles
 from dynamo_capture.values import Const, ObjectValue, OpaqueValue, OpenText, TensorValue, Value, boolean

@@ -22,14 +22,9 @@ from dynamo_capture.foundation.break_kinds import (
     CONTAINER_CLASS,
     NOT_IN_PYTHON,
 )
-from dynamo_capture.foundation.class_members import (
-    has_member,
-    is_function_of_library,
-    is_immutable,
-    is_of_library,
-    module_of,
-)
+from dynamo_capture.foundation.class_members import has_member, is_immutable, is_of_library, module_of
 from dynamo_capture.foundation.errors import GraphBreak
+from dynamo_capture.foundation.library_functions import is_function_of_library
 from dynamo_capture.frames.parameters import Parameters
 from dynamo_capture.semantics.calls.builtins.slots import call_slot
 from dynamo_capture.values import (

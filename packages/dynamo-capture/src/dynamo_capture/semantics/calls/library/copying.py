@@ -10,9 +10,10 @@ import torch
 
 import fx_guards
 from dynamo_capture.foundation.break_kinds import NOT_IN_PYTHON
-from dynamo_capture.foundation.class_members import is_function_of_library, is_looked_up_by_program
+from dynamo_capture.foundation.class_members import is_looked_up_by_program
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.foundation.known_objects import PLAIN
+from dynamo_capture.foundation.library_functions import is_function_of_library
 from dynamo_capture.runtime.replacement_calls import builtin_base, instance_dict
 from dynamo_capture.semantics.registry import handles
 from dynamo_capture.sources.sources import known_object

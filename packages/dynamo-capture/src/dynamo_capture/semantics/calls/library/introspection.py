@@ -10,12 +10,9 @@ from typing import Any
 
 import fx_guards
 from dynamo_capture.foundation.break_kinds import DESCRIPTOR, NAMESPACE_ACCESS, NOT_IN_PYTHON
-from dynamo_capture.foundation.class_members import (
-    has_member,
-    is_function_of_library,
-    is_looked_up_by_program,
-)
+from dynamo_capture.foundation.class_members import has_member, is_looked_up_by_program
 from dynamo_capture.foundation.errors import GraphBreak
+from dynamo_capture.foundation.library_functions import is_function_of_library
 from dynamo_capture.frames.frame import Frame
 from dynamo_capture.semantics.registry import handles
 from dynamo_capture.sources.sources import ProxiedSource, known_object

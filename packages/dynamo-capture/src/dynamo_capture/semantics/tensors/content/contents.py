@@ -16,8 +16,8 @@ from typing import Any
 import torch
 
 from dynamo_capture.foundation.break_kinds import CONTENT_DECIDES
-from dynamo_capture.foundation.class_members import module_of_function
 from dynamo_capture.foundation.errors import GraphBreak
+from dynamo_capture.foundation.library_functions import module_of_function
 from dynamo_capture.frames.left_functions import parts_around
 from dynamo_capture.semantics.given_warnings import SilentWarnings
 from dynamo_capture.sources.formulas import Formula, applied
