@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
 
+from aot_autograd.recording.content_queries import Answer, Questions
 from fx_interface.errors import UnsupportedProgramError
+from fx_interface.tensor_spec import TensorSpec
 
 X = torch.arange(4.0) + 1
 
@@ -73,3 +76,25 @@ def test_tensors_of_other_sizes_are_not_equal(compiled: Any) -> None:
     assert run(X, X[:2]) is not None
     torch.testing.assert_close(run(X, X[:2]), X[:2], rtol=0, atol=0)
     torch.testing.assert_close(run(X[:0], X[:0]), X[:0], rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_checks_run_on_the_cpu(device: str) -> None:
+    """One that fails on a GPU ends the process, where eager raises."""
+    spec = TensorSpec((), (), torch.bool, torch.device(device))
+
+    class Called:
+        def __init__(self) -> None:
+            self.values: list[Any] = []
+
+        def call(self, op: Any, args: Any, kwargs: Any = None) -> Any:
+            self.values.append(op)
+            place = spec.device if kwargs is None else kwargs["device"]
+            return SimpleNamespace(spec=TensorSpec((), (), torch.bool, place), args=args)
+
+    recorder: Any = Called()
+    truth: Any = SimpleNamespace(spec=spec)
+    Questions((Answer(True, "not equal"),)).ask(recorder, lambda: truth, UnsupportedProgramError("X", "y"))
+    *before, check = recorder.values
+    assert check is torch.ops.aten._assert_async.msg
+    assert before == ([] if device == "cpu" else [torch.ops.aten._to_copy.default])

@@ -92,7 +92,10 @@ def istft(
     signal = put_together(frames * weight, [frames.shape[0], total], 1, n_fft, hop)
     weights = put_together(weight.pow(2).expand(1, count, n_fft), [1, total], 1, n_fft, hop)
     signal, weights = signal[:, start:end], weights[:, start:end]
-    torch._assert_async(weights.abs().min() >= 1e-11, "window overlap add min: 1")
+    covers = weights.abs().min() >= 1e-11
+    if covers.device.type != "cpu":  # waits, as eager does; a check that fails on a GPU ends the process
+        covers = covers.cpu()
+    torch._assert_async(covers, "window overlap add min: 1")
     made: torch.Tensor = signal / weights
     if end > total:  # of which torch warns once
         made = functional.pad(made, [0, end - total])
