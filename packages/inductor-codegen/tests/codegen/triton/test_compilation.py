@@ -88,13 +88,88 @@ for number, module in enumerate(made):
 """
 
 
-@pytest.mark.slow
-def test_kernels_compile_for_cuda_90(tmp_path: Path) -> None:
+_CONSTANTS = """
+import struct
+import sys
+from pathlib import Path
+import torch
+from triton.backends.compiler import GPUTarget
+from inductor_codegen.codegen.triton.launch.module import load_module
+from inductor_codegen.codegen.triton.launch.kernels import KernelRecord, compile_kernel
+from inductor_codegen.codegen.triton.wrapper import kernels_source
+from inductor_codegen.pipeline import plan
+from inductor_codegen.testing import ExampleGraph
+from fx_interface.dialects import prims as p
+
+dtype = getattr(torch, sys.argv[2])
+numbers = torch.tensor([1e-12, 1e-30, 6e-8, 3e-5, 1e-3, 7.0, -3e4, -3e38], dtype=torch.float64).to(dtype)
+numbers = [number for number in numbers.tolist() if 0 < abs(number) < float("inf")]
+graph = ExampleGraph()
+x = graph.input(torch.randn(64).to(dtype))
+program = plan(graph.build(*[graph.call(p.maximum, x, number) for number in numbers]))
+file = Path(sys.argv[1]) / "m.py"
+file.write_text(kernels_source(program))
+(kernel,) = program.kernels
+record = KernelRecord.of(kernel)
+function, target = getattr(load_module(file), kernel.name), GPUTarget("cuda", 90, 32)
+text = compile_kernel(function, record, record.launch(1, 64), 0, target).asm["ptx"].lower()
+for number in numbers:
+    assert f"0f{struct.unpack('<I', struct.pack('<f', number))[0]:08x}" in text, number
+print(len(numbers), "constants")
+"""
+
+
+_CONTRACTED = """
+import sys
+from pathlib import Path
+import torch
+from triton.backends.compiler import GPUTarget
+from inductor_codegen.codegen.triton.launch.module import load_module
+from inductor_codegen.codegen.triton.launch.kernels import KernelRecord, compile_kernel
+from inductor_codegen.codegen.triton.wrapper import kernels_source
+from inductor_codegen.pipeline import plan
+from inductor_codegen.testing import ExampleGraph
+from fx_interface.dialects import prims as p
+
+dtype = getattr(torch, sys.argv[2])
+graph = ExampleGraph()
+x, y, z = [graph.input(torch.randn(64, dtype=dtype), name) for name in "xyz"]
+program = plan(graph.build(graph.call(getattr(p, sys.argv[3]), graph.call(p.mul, x, y), z)))
+file = Path(sys.argv[1]) / "m.py"
+file.write_text(kernels_source(program))
+(kernel,) = program.kernels
+record = KernelRecord.of(kernel)
+function, target = getattr(load_module(file), kernel.name), GPUTarget("cuda", 90, 32)
+print("fma." in compile_kernel(function, record, record.launch(1, 64), 0, target).asm["ptx"])
+"""
+
+
+def _run(program: str, folder: Path, *arguments: str) -> str:
+    """What a process prints that compiles kernels (here they may be interpreted)."""
     pytest.importorskip("triton")
     environment = {key: value for key, value in os.environ.items() if key != "TRITON_INTERPRET"}
     environment["PYTHONPATH"] = os.pathsep.join(sys.path)
-    environment["TRITON_CACHE_DIR"] = str(tmp_path / "triton")
-    command = [sys.executable, "-W", "ignore", "-c", _PROGRAM, str(tmp_path)]
+    environment["TRITON_CACHE_DIR"] = str(folder / "triton")
+    command = [sys.executable, "-W", "ignore", "-c", program, str(folder), *arguments]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=environment, check=False)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.count("compiled") >= 3
+    return done.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("dtype", "count"), [("bfloat16", 8), ("float16", 5), ("float32", 8)])
+def test_constants_are_the_dtypes(tmp_path: Path, dtype: str, count: int) -> None:
+    """Triton makes small ones of bfloat16 by way of float16: normalized rows of zeros were NaN."""
+    assert _run(_CONSTANTS, tmp_path, dtype) == f"{count} constants\n"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("operation", ["sub", "add"])
+def test_a_difference_of_a_product_is_rounded_alone(tmp_path: Path, dtype: str, operation: str) -> None:
+    assert _run(_CONTRACTED, tmp_path, dtype, operation) == f"{operation == 'add'}\n"
+
+
+@pytest.mark.slow
+def test_kernels_compile_for_cuda_90(tmp_path: Path) -> None:
+    assert _run(_PROGRAM, tmp_path).count("compiled") >= 3

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from fx_interface.dialects.prims import PRIMS, PrimKind, PrimOp
-from inductor_codegen.codegen.triton.formulas import literal, neutral
+from inductor_codegen.codegen.triton.formulas import constant, literal, neutral
 from inductor_codegen.pipeline import plan
 from inductor_codegen.testing import ExampleGraph
 
@@ -96,6 +96,14 @@ def test_literals() -> None:
     assert literal(INF, torch.float32) == "float('inf')"
     assert literal(0.1, torch.float32) == "0.1"
     assert literal(3, torch.int64) == "3"
+
+
+def test_constants() -> None:
+    """Small ones of bfloat16 are conversions."""
+    assert constant(0.5, torch.bfloat16) == "tl.full([1, 1], 0.5, tl.bfloat16)"
+    assert constant(0.0, torch.bfloat16) == "tl.full([1, 1], 0.0, tl.bfloat16)"
+    assert constant(1e-12, torch.bfloat16) == "tl.full([1, 1], 1e-12, tl.float32).to(tl.bfloat16)"
+    assert constant(1e-12, torch.float32) == "tl.full([1, 1], 1e-12, tl.float32)"
 
 
 def test_neutral_elements() -> None:

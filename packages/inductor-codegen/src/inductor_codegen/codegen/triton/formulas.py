@@ -197,6 +197,18 @@ def literal(value: bool | int | float, dtype: torch.dtype) -> str:
     return str(int(value))
 
 
+_LEAST_OF_HALF = 2.0**-14
+"""Below, Triton 3.6 makes constants of bfloat16 by way of float16: of 1e-12 it makes 0."""
+
+
+def constant(value: bool | int | float, dtype: torch.dtype) -> str:
+    """A tensor of one element, [1, 1]; the value is one of the dtype's."""
+    text = literal(value, dtype)
+    if dtype is torch.bfloat16 and 0 < abs(value) < _LEAST_OF_HALF:
+        return f"tl.full([1, 1], {text}, tl.float32).to(tl.bfloat16)"
+    return f"tl.full([1, 1], {text}, {TYPES[dtype]})"
+
+
 def neutral(kind: str, dtype: torch.dtype) -> str:
     """The start value of a reduction of ``kind`` over ``dtype``."""
     floating, integer = NEUTRAL[kind]

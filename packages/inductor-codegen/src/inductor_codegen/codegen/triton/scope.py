@@ -15,7 +15,7 @@ from functools import cache
 import torch
 
 from fx_interface.python_runtime.quick_dataclasses import dataclass
-from inductor_codegen.codegen.triton.formulas import BOOLEAN, DOUBLE, INTEGER, POINTWISE, TYPES, literal
+from inductor_codegen.codegen.triton.formulas import BOOLEAN, DOUBLE, INTEGER, POINTWISE, TYPES, constant
 from inductor_codegen.codegen.triton.indices import index_text, size_text
 from inductor_codegen.errors import unsupported
 from inductor_codegen.ir.index import Index, LoopVar
@@ -38,6 +38,15 @@ LINE = "l"
 """Behind a loop variable's name: the variable without a dimension of rows."""
 _HALF = (torch.float16, torch.bfloat16)
 _EXACT_IN_HALF = ("convert_dtype", "clone", "where")
+
+
+_CONTRACTED = (torch.float32, torch.float64)
+"""Dtypes in which a product and a difference become one instruction, unless the difference is said to be rounded alone.
+Of ``x * y - amax(x * y)`` that would leave what the product was rounded by, and an exponential makes anything of it."""
+
+
+def _is_product(scalar: Scalar) -> bool:
+    return isinstance(scalar, Apply) and scalar.op == "mul"
 
 
 @dataclass
@@ -122,7 +131,7 @@ class Scope:
                 loaded = f"tl.load({buffer} + ({self.address(index)}), {self.mask}, other=0)"
                 return f"({loaded} != 0)" if dtype == torch.bool else loaded
             case Constant(value, dtype):
-                return f"tl.full([1, 1], {literal(value, dtype)}, {TYPES[dtype]})"
+                return constant(value, dtype)
             case IndexValue(index, dtype):
                 return f"({self.address(index)}).to({TYPES[dtype]})"
             case FloatValue(name, dtype):
@@ -189,6 +198,8 @@ class Scope:
             arguments = [f"{argument}.to(tl.float32)" for argument in arguments]
             result = table[node.op].format(*arguments, type="tl.float32")
             return f"({result}).to({TYPES[node.dtype]})"
+        if node.op == "sub" and computing in _CONTRACTED and any(map(_is_product, node.args)):
+            return f"libdevice.sub_rn({', '.join(arguments)})"
         return table[node.op].format(*arguments, type=TYPES[node.dtype])
 
     def _checked_index(self, wraps: bool, index: str, extent: str) -> str:

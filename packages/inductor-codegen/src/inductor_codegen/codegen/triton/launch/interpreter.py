@@ -38,6 +38,7 @@ _NUMPY: dict[str, Callable[..., Any]] = {
     "pow": np.power,
     "fmod": np.fmod,
     "atan2": np.arctan2,
+    "sub_rn": np.subtract,
 }
 _TORCH: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "erf": torch.erf,
