@@ -60,7 +60,8 @@ class Questions:
         answer = self.answers[self._asked]
         self._asked += 1
         condition = truth() if answer.holds else recorder.call(aten.logical_not.default, (truth(),))
-        if condition.spec.device.type != "cpu":  # waits, as eager does; a check that fails on a GPU ends the process
+        if condition.spec.device.type != "cpu":
+            # waits, as eager does; a check that fails on a GPU ends the process
             condition = recorder.call(aten._to_copy.default, (condition,), {"device": torch.device("cpu")})
         recorder.call(aten._assert_async.msg, (condition, answer.message))
         self._recorder, self._recorded = recorder, len(recorder.values)
