@@ -4,6 +4,8 @@ import pytest
 import torch
 from torch import nn
 
+import dynamo_capture
+
 X = torch.arange(6.0).reshape(2, 3) + 1
 
 
@@ -179,3 +181,13 @@ def test_writing_to_what_a_hooked_module_gives_raises_as_in_eager(same, seeded):
                 return str(error)
 
     same.made(seeded(Net), (X,))
+
+
+def test_a_backward_hook_without_a_gradient_warns():
+    """Zeros are sent on, where eager sends nothing: known, and told."""
+    layer = nn.Sequential(nn.Linear(3, 3), nn.ReLU())
+    layer[1].register_full_backward_hook(lambda module, inputs, outputs: (None,))
+    x = X.clone().requires_grad_()
+    with pytest.warns(UserWarning, match="gave None for the gradient of its input"):
+        dynamo_capture.optimize("eager", fullgraph=True)(layer)(x).sum().backward()
+    assert torch.equal(x.grad, torch.zeros_like(x))

@@ -7,11 +7,12 @@ hook from a hook of the tensor before the identity, if there is one tensor:
 
 What the program registers on ``y`` comes first, as it does there, and writing to ``y`` is the error that it is there.
 A graph's results that share memory have one history, hence the copies. A hook that gives None for the gradient of the
-input sends zeros. With several tensors the graph ends where it is asked for the node.
+input sends zeros, and a warning tells so. With several tensors the graph ends where it is asked for the node.
 """
 
 from __future__ import annotations
 
+import warnings
 from types import FunctionType
 from typing import Any
 
@@ -27,6 +28,12 @@ _APPLY: Any = FunctionType(_ORIGINAL.__code__, _ORIGINAL.__globals__)
 _IDENTITY: Any = BackwardHookFunction.apply
 
 
+_ZEROS = (
+    "a backward hook of a module gave None for the gradient of its input: a compiled function sends zeros on, so that "
+    "gradients are zeros where without the compiler they are None"
+)
+
+
 class _Hooked:
     """A tensor that takes hooks as the node of an identity does."""
 
@@ -38,7 +45,10 @@ class _Hooked:
             found = hook((gradient,), (gradient,))
             if found is None:
                 return None
-            return torch.zeros_like(gradient) if found[0] is None else found[0]
+            if found[0] is not None:
+                return found[0]
+            warnings.warn(_ZEROS, stacklevel=2)
+            return torch.zeros_like(gradient)
 
         return self.tensor.register_hook(run)  # type: ignore[no-untyped-call]
 
