@@ -87,7 +87,6 @@ VIEWS = (
     "split(1)[-1]",
     "unbind()[0]",
     "view_as({self})",
-    "alias()",
     "movedim(0, -1)",
     "select(-1, 0)",
     "swapaxes(0, -1)",

@@ -226,3 +226,20 @@ def test_a_new_tensor_that_takes_another_form_is_no_view(
         gradients = [torch.autograd.grad(sum(r.sum() for r in made), [x]) for made in (expected, found)]
         assert torch.equal(*(gradient for (gradient,) in gradients))
     found[0].detach_()
+
+
+@pytest.mark.parametrize(
+    "write", [lambda x: x[1:].mul_(2), lambda x: x[0].zero_(), lambda x: x.diagonal().add_(1)]
+)
+def test_a_copy_of_what_was_written_begins_where_eagers_does(compiled: Any, write: Any) -> None:
+    """``slice_scatter`` and its kin copy all memory of their argument."""
+
+    def program(x: torch.Tensor) -> torch.Tensor:
+        write(x)
+        return x.clone()
+
+    mine, eagers = (torch.arange(12.0)[3:].view(3, 3).clone() for _ in range(2))
+    mine, eagers = (torch.cat([torch.zeros(3), x.reshape(-1)])[3:].view(3, 3) for x in (mine, eagers))
+    result = compiled(program)(mine)
+    assert torch.equal(result, program(eagers))
+    assert (result.storage_offset(), result.untyped_storage().nbytes()) == (0, 36)

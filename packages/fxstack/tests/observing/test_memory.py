@@ -38,12 +38,12 @@ def test_what_is_read_no_more_is_freed() -> None:
     assert entry["peak"] == 2 * ROW
 
 
-def test_a_backward_begins_with_what_was_saved_for_it() -> None:
+def test_a_backward_begins_with_what_was_saved_for_it_and_the_gradient() -> None:
     x = torch.ones(1000, requires_grad=True)
     forward, backward = _memory(lambda x: x.sin().exp(), x)
     assert (forward["role"], backward["role"]) == ("forward", "backward")
     assert (forward["start"], forward["peak"]) == (0, ROW)
-    assert (backward["start"], backward["peak"]) == (2 * ROW, 3 * ROW)
+    assert (backward["start"], backward["peak"]) == (3 * ROW, 4 * ROW)
 
 
 def test_sizes_that_only_a_run_tells_are_counted_apart() -> None:

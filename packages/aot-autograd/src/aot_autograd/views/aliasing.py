@@ -335,19 +335,30 @@ def replay_of(step: ViewStep) -> Replay:
     )
 
 
+_BEGINNING_LATER = frozenset(
+    {
+        aten.slice_scatter.default,
+        aten.select_scatter.default,
+        aten.diagonal_scatter.default,
+        aten.as_strided_scatter.default,
+    }
+)
+"""Operators whose kernels copy all memory of their argument, and so the offset of its first element."""
+
+
 def separate(trace: Trace, results: Results, *, training: bool) -> None:
     """Copy results that would share memory with an input or with another result, where eager's do not, and detach those
     that have taken another form (``t_``) since they were made: what computes that form gives a view, as eager does not.
 
     In ``training`` also those that eager copied from another value, which the backward may have kept: the caller may
-    write to such a result.
+    write to such a result. And those that it copied from what begins in its memory where its argument does.
     """
     used: set[int] = set()
     for result in results.graph:
         if not isinstance(result.value, Value):
             continue
         root = memory_root(result.value)
-        copied = training and not _owns(trace, result)
+        copied = (training or root.op in _BEGINNING_LATER) and not _owns(trace, result)
         if root.is_input or root.number in used or copied:
             result.value = _in_new_memory(trace, result)
             root = memory_root(result.value)

@@ -1,8 +1,8 @@
 """How much memory a compiled graph holds after each of its kernels and library calls, as far as sizes are known.
 
-Counted is what the graph makes, results included, until it is freed or the graph ends; of a backward also the saved
-tensors that it is given and lets go of. Inputs of a forward belong to the program, and are not counted. The allocator's
-rounding is not, either.
+Counted is what the graph makes, results included, until it is freed or the graph ends; of a backward also what it is
+given and lets go of: saved tensors, and the gradients that arrive. Inputs of a forward belong to the program, and are
+not counted. The allocator's rounding is not, either.
 """
 
 from __future__ import annotations

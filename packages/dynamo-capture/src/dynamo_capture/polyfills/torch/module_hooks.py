@@ -45,8 +45,9 @@ class _Hooked:
             found = hook((gradient,), (gradient,))
             if found is None:
                 return None
-            if found[0] is not None:
-                return found[0]
+            other: torch.Tensor | None = found[0]
+            if other is not None:
+                return other
             warnings.warn(_ZEROS, stacklevel=2)
             return torch.zeros_like(gradient)
 
