@@ -12,6 +12,7 @@ and the statistics is computed again of these, which its own gradient reads anyw
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -21,6 +22,7 @@ from torch._ops import OpOverload
 
 _WIDE: Final = (torch.float32, torch.float64)
 _GPU: Final = "cuda"
+_BATCH_NORMS: Final = (torch.ops.aten.native_batch_norm.default, torch.ops.aten.cudnn_batch_norm.default)
 _SMALL: Final = 127
 """Elements of a window whose places fit into eight bits."""
 
@@ -105,54 +107,20 @@ def _max_pool(
 
 
 def _batch_norm(
-    x: Tensor,
-    weight: Tensor | None,
-    bias: Tensor | None,
-    running_mean: Tensor | None,
-    running_var: Tensor | None,
-    training: bool,
-    momentum: float,
-    eps: float,
-) -> Any:
-    return _normalized(
-        torch.ops.aten.native_batch_norm.default,
-        x,
-        weight,
-        bias,
-        (running_mean, running_var, training, momentum, eps),
-    )
-
-
-def _cudnn_batch_norm(
-    x: Tensor,
-    weight: Tensor,
-    bias: Tensor | None,
-    running_mean: Tensor | None,
-    running_var: Tensor | None,
-    training: bool,
-    momentum: float,
-    eps: float,
-) -> Any:
-    return _normalized(
-        torch.ops.aten.cudnn_batch_norm.default,
-        x,
-        weight,
-        bias,
-        (running_mean, running_var, training, momentum, eps),
-    )
-
-
-def _normalized(
     norm: Callable[..., Any],
     x: Tensor,
     weight: Tensor | None,
     bias: Tensor | None,
-    others: tuple[Tensor | None, Tensor | None, bool, float, float],
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    training: bool,
+    momentum: float,
+    eps: float,
 ) -> Any:
     """The results of a batch norm in training, the first as a formula of what the norm's gradient reads."""
-    if x.device.type != _GPU or not others[2]:
+    if x.device.type != _GPU or not training:
         return NotImplemented
-    _, mean, rstd, *rest = norm(x, weight, bias, *others)
+    _, mean, rstd, *rest = norm(x, weight, bias, running_mean, running_var, training, momentum, eps)
     made = (_wide(x) - _by_channel(mean, x)) * _by_channel(rstd, x)
     if weight is not None:
         made = made * _by_channel(weight, x)
@@ -222,8 +190,7 @@ KEPT_IN_PARTS: Final[Mapping[OpOverload, Callable[..., Any]]] = MappingProxyType
         torch.ops.aten.convolution.default: _convolution,
         torch.ops.aten.convolution_backward.default: _convolution_backward,
         torch.ops.aten.max_pool2d_with_indices.default: _max_pool,
-        torch.ops.aten.native_batch_norm.default: _batch_norm,
-        torch.ops.aten.cudnn_batch_norm.default: _cudnn_batch_norm,
+        **{norm: partial(_batch_norm, norm) for norm in _BATCH_NORMS},
         torch.ops.aten._scaled_dot_product_efficient_attention_backward.default: _attention_backward,
     }
 )
