@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import logging
+import weakref
 from typing import Any
 
 import pytest
@@ -10,6 +12,7 @@ import torch
 from torch import nn
 
 from dynamo_capture import optimize
+from dynamo_capture.session.refusals import Refusals
 from fx_interface.errors import UnsupportedProgramError
 
 
@@ -115,3 +118,15 @@ def test_a_function_of_which_only_the_first_call_is_refused_is_compiled_in_the_s
         code.co_name for code, made in optimizer.report.replacements if made.graph is not None
     ]
     assert [code.co_name for code, _ in optimizer.report.eager].count("Observer") == 1
+
+
+def test_code_that_was_asked_again_is_not_held() -> None:
+    refusals = Refusals()
+    code = compile("1", "<dropped>", "eval")
+    assert refusals.may_be_first_only(code)
+    assert not refusals.may_be_first_only(code)
+    held = weakref.ref(code)
+    del code
+    gc.collect()
+    assert held() is None
+    assert not refusals.asked_again

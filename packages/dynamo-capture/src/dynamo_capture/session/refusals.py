@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import field
 from types import CodeType
 from typing import Any
+from weakref import WeakValueDictionary
 
 import torch
 from torch.fx import GraphModule, Node
@@ -30,7 +31,7 @@ class Refusals:
 
     graphs: dict[str, UnsupportedProgramError] = field(default_factory=dict)
     told: set[tuple[str, str]] = field(default_factory=set)
-    asked_again: dict[int, CodeType] = field(default_factory=dict)
+    asked_again: WeakValueDictionary[int, CodeType] = field(default_factory=WeakValueDictionary)
 
     def earlier(self, graph_module: GraphModule) -> UnsupportedProgramError | None:
         """How the backend refused an equal graph, if it did."""
