@@ -9,7 +9,6 @@ together again.
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -20,6 +19,7 @@ from dynamo_capture.hook.frame_hook import RegionFunction
 from dynamo_capture.runtime.made_tensors import new_wrapper
 from dynamo_capture.runtime.replacement_calls import instance_dict
 from dynamo_capture.runtime.replayed_operations import Replayed
+from fx_interface.python_runtime.own_references import OwnReference
 from fx_interface.python_runtime.quick_dataclasses import dataclass
 
 
@@ -212,7 +212,7 @@ class _Followed(torch.autograd.Function):
         ctx.inputs, ctx.is_done = inputs, False
         ctx.versions = [_version(value) for value in inputs]
         ctx.results = [
-            (weakref.ref(result), result._version)
+            (OwnReference(result), result._version)
             for result, is_kept in zip(made, ends.results_kept, strict=True)
             if is_kept
         ]

@@ -18,6 +18,7 @@ import torch
 
 from aot_autograd.runtime.hooks.chosen_tensors import edges_of_inputs
 from aot_autograd.runtime.hooks.freed_tensors import CAN_BE_FREED, Freed
+from fx_interface.python_runtime.own_references import OwnReference
 
 _OWN_NODES = frozenset({"_BetweenBackward", "_SpreadBackward"})
 """Nodes between a compiled function's result and the compiled function's node: each hands on its first gradient."""
@@ -33,7 +34,7 @@ def is_small(value: torch.Tensor) -> bool:
 
 def loosely(value: Any) -> Any:
     """A tensor by weak reference, whatever happens to its hooks."""
-    return weakref.ref(value) if isinstance(value, torch.Tensor) else value
+    return OwnReference(value) if isinstance(value, torch.Tensor) else value
 
 
 def with_its_hooks(value: Any) -> Any:
@@ -45,10 +46,10 @@ def with_its_hooks(value: Any) -> Any:
     maker = value.grad_fn
     hooked = _top_hooks(True) is not None and not is_small(value)
     if maker is None:
-        return value if not hooked or value._backward_hooks else weakref.ref(value)
+        return value if not hooked or value._backward_hooks else OwnReference(value)
     remade = can_be_made_again(value)
     if not CAN_BE_FREED:  # a derivative that is refused could not lead to the place of one that is gone
-        return weakref.ref(value) if remade and not value._backward_hooks else value
+        return OwnReference(value) if remade and not value._backward_hooks else value
     return Freed.of(value) if remade or hooked else value
 
 

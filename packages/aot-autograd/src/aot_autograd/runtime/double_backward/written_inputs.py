@@ -17,6 +17,7 @@ import torch
 
 from aot_autograd.runtime.double_backward.freed_inputs import can_be_made_again, is_small, made_again
 from aot_autograd.runtime.hooks.freed_tensors import CAN_BE_FREED, Freed
+from fx_interface.python_runtime.own_references import OwnReference
 
 _set_grad_enabled = torch._C._set_grad_enabled
 
@@ -52,7 +53,7 @@ class NotCopied(NamedTuple):
         version, alias = value._version, None
         if stays is not None:
             version, alias = version + stays, value.detach()
-        return cls(form, version, weakref.ref(value), value.requires_grad, place, alias)
+        return cls(form, version, OwnReference(value), value.requires_grad, place, alias)
 
     def again(self, node: Any, number: int) -> torch.Tensor | None:
         """Input ``number`` of a compiled function's ``node``; None where nothing tells what it was."""
@@ -87,7 +88,7 @@ class Copy:
 
     def __init__(self, content: torch.Tensor, original: torch.Tensor) -> None:
         self.content = content
-        self.original = weakref.ref(original)
+        self.original = OwnReference(original)
 
 
 _COPIES: weakref.WeakValueDictionary[tuple[int, int], Copy] = weakref.WeakValueDictionary()
@@ -144,7 +145,7 @@ class Before(NamedTuple):
         if held is None or is_small(held):
             return self
         return self._replace(
-            known=NotCopied(None, -1, weakref.ref(held), held.requires_grad, None), copy=None
+            known=NotCopied(None, -1, OwnReference(held), held.requires_grad, None), copy=None
         )
 
     def again(self, node: Any) -> torch.Tensor | None:

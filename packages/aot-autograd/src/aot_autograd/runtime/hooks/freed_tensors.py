@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable
 from typing import Any, Final
 
 import torch
+
+from fx_interface.python_runtime.own_references import OwnReference
 
 _saved: Callable[[torch.Tensor, bool], Any] | None = getattr(torch._C._autograd, "_make_saved_tensor", None)
 """From torch 2.12 on. What it returns has, with hooks that keep nothing, a tensor's place in autograd's graph and not
@@ -15,7 +16,7 @@ CAN_BE_FREED: Final = _saved is not None
 _top_hooks = torch._C._autograd._top_saved_tensors_default_hooks
 
 
-class Freed(weakref.ref[torch.Tensor]):
+class Freed(OwnReference[torch.Tensor]):
     """A tensor with a history that may be gone, and its ``place`` in autograd's graph; ``hooked``: it had hooks."""
 
     __slots__ = ("hooked", "place")

@@ -9,7 +9,6 @@ and has no gradient for it, because an autograd function returned None, eager ca
 from __future__ import annotations
 
 import threading
-import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -17,6 +16,7 @@ import torch
 from torch.autograd.graph import get_gradient_edge
 
 from aot_autograd.runtime.hooks.result_hooks import if_gradient, waits_for_several
+from fx_interface.python_runtime.own_references import OwnReference
 
 
 class _Arrival:
@@ -53,7 +53,7 @@ class _IfCounted:
 
     def __init__(self, hook: Callable[[Any], Any], tensor: torch.Tensor) -> None:
         self.hook = hook
-        self.tensor = weakref.ref(tensor)
+        self.tensor = OwnReference(tensor)
 
     def __call__(self, gradient: torch.Tensor | None) -> Any:
         tensor = self.tensor()

@@ -16,6 +16,7 @@ import torch
 from aot_autograd.runtime.hooks.chosen_tensors import edge_of, is_chosen, is_chosen_leaf, leads_on
 from aot_autograd.runtime.hooks.freed_tensors import CAN_BE_FREED, Freed
 from aot_autograd.runtime.hooks.result_hooks import ResultHooks, prepare_hooks_of
+from fx_interface.python_runtime.own_references import OwnReference
 
 
 class HooksWithoutTensorError(Exception):
@@ -35,7 +36,7 @@ class Watched:
         self._followers = followers
         self._placed: weakref.ref[torch.Tensor] | None = None  # which derivatives hold that lead there
         self._hooks: Any = None
-        self._tensor = weakref.ref(tensor)
+        self._tensor = OwnReference(tensor)
         self._version = tensor._version
         self._is_leaf = tensor.requires_grad and tensor.grad_fn is None
 
@@ -111,7 +112,7 @@ class Watched:
             freed = None if node is None else node.places.get(self)
             placed: torch.Tensor | None = None if freed is None else freed.tensor(torch.empty(0))
             if placed is not None:
-                self._placed = weakref.ref(placed)
+                self._placed = OwnReference(placed)
                 return placed
         raise HooksWithoutTensorError
 

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import torch
 
+from fx_interface.python_runtime.own_references import OwnReference
 from fx_interface.python_runtime.quick_dataclasses import dataclass
 from inductor_codegen.runtime.binding import CompiledGraph
 from inductor_codegen.runtime.cuda_graphs.pool import Pool, Use
@@ -182,7 +183,7 @@ class RecordedGraph:
         tensors = {n: result for n, result in enumerate(results) if isinstance(result, torch.Tensor)}
         returned = {places[id(result)] for result in tensors.values() if id(result) in places}
         known.written = frozenset(returned.difference(positions))
-        self._before = {n: weakref.ref(r) for n, r in tensors.items() if n not in self._form.kept}
+        self._before = {n: OwnReference(r) for n, r in tensors.items() if n not in self._form.kept}
         known.calls += 1
         return results
 
