@@ -93,3 +93,24 @@ def test_a_number_rounded_to_16_bits_is_kept_for_all_passes() -> None:
 def test_columns_are_rounded_again() -> None:
     kernel = rounded(600, 40, 0)
     assert not any(isinstance(s, Keep) for step in kernel.passes for s in step.points)
+
+
+def test_value_that_is_computed_again_is_stored_by_the_pass_that_stores_the_rest() -> None:
+    graph = ExampleGraph()
+    x, y = graph.input(torch.randn(8, 40)), graph.input(torch.randn(8, 40))
+    added = graph.call(p.add, x, y)
+    total = graph.call(p.broadcast_in_dim, graph.call(p.sum, added, [1]), [8, 40], [0])
+    module = graph.build(added, graph.call(p.sub, added, total))
+    made = plan(module)
+    (kernel,) = made.kernels
+    assert [[type(s) for s in step.points] for step in kernel.passes] == [[Accumulate], [Store, Store]]
+    inputs = (torch.randn(8, 40), torch.randn(8, 40))
+    torch.testing.assert_close(Stepper(made)(*inputs), list(module(*inputs)))
+
+
+def test_value_that_is_kept_is_stored_by_the_pass_that_computes_it() -> None:
+    graph = ExampleGraph()
+    grown = graph.call(p.exp, graph.input(torch.randn(8, 40)))
+    total = graph.call(p.broadcast_in_dim, graph.call(p.sum, grown, [1]), [8, 40], [0])
+    (kernel,) = plan(graph.build(grown, graph.call(p.sub, grown, total))).kernels
+    assert [type(s) for s in kernel.passes[0].points] == [Keep, Accumulate, Store]

@@ -48,7 +48,7 @@ from inductor_codegen.schedule.kernels.loops import (
     replace_loops,
     vector_loop,
 )
-from inductor_codegen.schedule.kernels.passes import keep_between, split_passes
+from inductor_codegen.schedule.kernels.passes import keep_between, split_passes, stored_late
 from inductor_codegen.schedule.kernels.size_names import SizeRenamer
 
 IN_CACHE = 4096
@@ -249,6 +249,8 @@ class _Finisher:
         near = points <= IN_CACHE and vector is Vector.INNER
         if vector is Vector.INNER or points <= KEPT_ACROSS:
             new_passes = keep_between(new_passes, set(inner_loops), self._make, self._env, near)
+        if self._group.device.type == "cpu" and vector is Vector.INNER:
+            new_passes = stored_late(new_passes, set(inner_loops))
         outer_loops = tuple(names[loop] for loop in outer)
         sizes = sorted(_symbols(new_passes, (*outer_loops, *inner_loops)))
         own = SizeRenamer(self._make, self._env, sizes)

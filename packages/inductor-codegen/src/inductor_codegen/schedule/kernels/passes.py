@@ -98,6 +98,25 @@ def keep_between(
     return _replace(passes, slots, first, kept_in, builder, env)
 
 
+def stored_late(passes: tuple[Pass, ...], inner: set[LoopVar]) -> tuple[Pass, ...]:
+    """Passes in which a value is stored by the last one that computes it again and stores something anyhow.
+
+    The passes before that one only read, which is faster where memory is far away.
+    """
+    last: dict[Scalar, int] = {}
+    for number, step in enumerate(passes[1:], 1):
+        if any(isinstance(item, Store) for item in step.points):
+            roots = [root for item in step.points for root in roots_of(item)]
+            moving = varying(roots, inner)
+            last |= {node: number for node in postorder(roots) if node in moving}
+    points: list[list[Statement]] = [[] for _ in passes]
+    for number, step in enumerate(passes):
+        for item in step.points:
+            place = last.get(item.value, number) if isinstance(item, Store) else number
+            points[max(place, number)].append(item)
+    return tuple(Pass(tuple(moved), step.row) for moved, step in zip(points, passes, strict=True))
+
+
 def _wanted(
     roots: list[Scalar],
     moving: set[Scalar],
