@@ -9,6 +9,7 @@ object of an exception or of a block, a global; and does something with it, or n
 
 from __future__ import annotations
 
+import collections
 import collections.abc
 import contextlib
 import gc
@@ -43,7 +44,8 @@ def _remember() -> None:
     """An abstract class asks a class for its hash only if it remembers any, and it does so in the whole process: what
     the first of two runs makes it remember would be asked in the second. It forgets what it has refused where a class
     is registered with any abstract class, as modules do that are imported meanwhile."""
-    for abstract in map(vars(collections.abc).get, collections.abc.__all__):
+    of_collections = (collections.UserDict, collections.UserList, collections.UserString)
+    for abstract in (*map(vars(collections.abc).get, collections.abc.__all__), *of_collections):
         for given in (_Answers(), _Nothing(), (), [], {}, set(), "", 1):
             if isinstance(abstract, type):
                 isinstance(given, abstract)

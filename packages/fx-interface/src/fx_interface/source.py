@@ -220,7 +220,7 @@ class ItemSource(DerivedSource):
 
 
 def _reads_as_dict(kind: type) -> bool:
-    return issubclass(kind, dict) and kind.__getitem__ is dict.__getitem__
+    return issubclass(kind, dict) and type.__getattribute__(kind, "__getitem__") is dict.__getitem__
 
 
 def entry(mapping: dict[Any, Any], key: Any) -> Any:

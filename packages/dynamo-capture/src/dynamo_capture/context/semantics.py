@@ -62,6 +62,9 @@ class Attributes(Protocol[V]):
     def set_of_new_function(self, function: Any, name: str, value: V) -> None:
         """``function.name = value`` of a function that the trace made."""
 
+    def of_class_of(self, obj: Any, name: str) -> V:
+        """What the class has under a name, bound to the object, as Python looks up special methods."""
+
     def of_object(self, obj: Any, name: str) -> V:
         """``obj.name``."""
 
@@ -122,6 +125,9 @@ class Calls(Protocol[V]):
 
     def call_method_of_object(self, owner: Any, name: str, args: list[V], kwargs: dict[str, V]) -> V:
         """``obj.name(...)``."""
+
+    def call_method_in_c(self, owner: Any, function: Any, args: list[V], kwargs: dict[str, V]) -> V:
+        """A method descriptor or a slot's wrapper, called with an object of a class of the program."""
 
     def call_object(self, owner: Any, args: list[V], kwargs: dict[str, V]) -> V:
         """``obj(...)``: modules without hooks go straight to ``forward``."""

@@ -17,6 +17,8 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
+from fx_guards import class_lookup
+
 
 class Exhausted(LookupError):
     """There are not so many items left."""
@@ -64,9 +66,8 @@ def _of_sequence(iterator: Any, index: int) -> Any:
     """(iter, (sequence,), position): lists, tuples, ranges, strings, bytes."""
     state = iterator.__reduce__()
     (sequence,) = state[1]
-    if isinstance(type(sequence).__len__, FunctionType) or isinstance(
-        type(sequence).__getitem__, FunctionType
-    ):
+    cls = type(sequence)
+    if any(isinstance(class_lookup(cls, name), FunctionType) for name in ("__len__", "__getitem__")):
         raise NotReadable
     place = index + ((state[2] or 0) if len(state) > 2 else 0)
     if place >= len(sequence):

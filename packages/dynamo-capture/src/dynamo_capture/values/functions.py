@@ -182,16 +182,26 @@ class MethodValue(Value):
 
 
 class BuiltinMethod(Value):
-    """A method of a builtin object (``list.append``) bound to a value. ``real``: the method, if it existed."""
+    """A method of a builtin object (``list.append``) bound to a value. ``real``: the method, if it existed.
+    ``function``: the method in C that was found for an object of a class of the program, which is not looked up
+    again."""
 
-    __slots__ = ("name", "real", "receiver", "source")
+    __slots__ = ("function", "name", "real", "receiver", "source")
     is_read_again = True
 
-    def __init__(self, receiver: Value, name: str, source: Source | None = None, real: Any = None) -> None:
+    def __init__(
+        self,
+        receiver: Value,
+        name: str,
+        source: Source | None = None,
+        real: Any = None,
+        function: Any = None,
+    ) -> None:
         self.receiver = receiver
         self.name = name
         self.source = source
         self.real = real
+        self.function = function
 
     def identity(self) -> object:
         return self if self.real is None else self.real
@@ -213,6 +223,8 @@ class BuiltinMethod(Value):
         return [self.receiver]
 
     def call(self, tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        if self.function is not None:
+            return tx.calls.call_method_in_c(self.receiver, self.function, args, kwargs)
         return self.receiver.call_method(tx, self.name, args, kwargs)
 
     def own_attribute(self, tx: Context, name: str) -> Value | None:

@@ -174,6 +174,16 @@ class InstanceAttributes(Lookup):
             obj.reads[name] = made
         return made
 
+    def of_class_of(self, obj: ObjectValue, name: str) -> Value:
+        """What the class has under a name, bound to the object, as Python looks up special methods: past what the
+        object has itself, ``__getattribute__`` and ``__getattr__``."""
+        found = self.in_class(obj.cls, name)
+        if goes_first(found):
+            return self._data_descriptor(obj, name, found)
+        if self.in_class(type(found), "__get__") is ABSENT:
+            return self.class_value(found, obj.cls, name, None)
+        return self._bind(found, obj, obj.cls, name)
+
     def _data_descriptor(self, obj: ObjectValue, name: str, found: Any) -> Value:
         tx = self._tx
         if is_property(found):
@@ -266,7 +276,7 @@ class InstanceAttributes(Lookup):
                 return Const(found)
             if kind is types.ClassMethodDescriptorType:
                 return Const(cls).get_attr(tx, name)
-            return BuiltinMethod(receiver, name)
+            return BuiltinMethod(receiver, name, function=found if isinstance(receiver, ObjectValue) else None)
         if kind is _INSTANCE_METHOD:  # of a class that C++ declares through pybind11
             return MethodValue(Const(found.__get__(None, cls)), receiver)
         getter = self.in_class(kind, "__get__")

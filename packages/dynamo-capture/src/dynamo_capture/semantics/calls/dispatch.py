@@ -53,15 +53,13 @@ class Calls:
         self.item_of_known = partial(known_methods.item_of_known, tx)
         self.call_object = partial(object_calls.call_object, tx)
         self.call_method_of_object = partial(object_calls.call_method_of_object, tx)
+        self.call_method_in_c = partial(call_slot, tx)
         self.bound_special = partial(object_calls.bound_special, tx)
         self.by_substitute = partial(call_substitute, tx)
 
     def special(self, owner: Value, name: str, args: list[Value]) -> Value:
         """A special method, looked up on the class only."""
-        bound = self.bound_special(owner, name, args)
-        if isinstance(owner, ObjectValue) and isinstance(bound, BuiltinMethod) and bound.receiver is owner:
-            return call_slot(self._tx, owner, self._tx.attributes.in_class(owner.cls, name), args, {})
-        return bound.call(self._tx, args, {})
+        return self.bound_special(owner, name, args).call(self._tx, args, {})
 
     def call_builtin_method(
         self, owner: Value, name: str, args: list[Value], kwargs: dict[str, Value]

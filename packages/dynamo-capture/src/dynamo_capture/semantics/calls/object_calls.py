@@ -107,7 +107,7 @@ def call_method_of_object(
 ) -> Value:
     """``obj.name(...)``."""
     found = tx.attributes.of_object(owner, name)
-    if isinstance(found, BuiltinMethod) and found.receiver is owner:
+    if type(found) is BuiltinMethod and found.receiver is owner and found.function is None:
         return call_slot(tx, owner, tx.attributes.in_class(owner.cls, name), args, kwargs)
     return found.call(tx, args, kwargs)
 
@@ -121,7 +121,7 @@ def bound_special(tx: Context, owner: Value, name: str, args: Sequence[Value] = 
     if isinstance(found, types.FunctionType):
         return MethodValue(Const(found), owner)
     if isinstance(found, METHOD_KINDS):
-        return BuiltinMethod(owner, name)
+        return BuiltinMethod(owner, name, function=found)
     if not tx.attributes.has_special(owner, name):
         raise refuse(tx, owner.cls, name, args)
-    return NONE if found is None else owner.get_attr(tx, name)
+    return NONE if found is None else tx.attributes.of_class_of(owner, name)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from dynamo_capture.foundation.break_kinds import UNKNOWN_HASH
-from dynamo_capture.foundation.class_members import module_of
+from dynamo_capture.foundation.class_members import CLASS_OF_OBJECTS, module_of
 from dynamo_capture.foundation.errors import GraphBreak, UserRaise
 from dynamo_capture.foundation.type_names import message_name
 from dynamo_capture.sources.sources import ThreadDictSource
@@ -138,6 +138,8 @@ class ObjectValue(Value):
         for special in ("__iter__", "__len__", "__getitem__"):  # with which torch asks a sequence
             if isinstance(tx.attributes.in_class(self.cls, special), types.FunctionType):
                 raise self.no_argument()
+        if tx.attributes.in_class(self.cls, "__class__") is not CLASS_OF_OBJECTS:
+            raise self.no_argument()  # code of the program says what it is an instance of
         return self._sequence().frozen(tx, tensors)
 
     def _sequence(self) -> Value:

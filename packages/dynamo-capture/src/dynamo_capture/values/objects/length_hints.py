@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from types import FunctionType, WrapperDescriptorType
+from types import MethodDescriptorType, WrapperDescriptorType
 from typing import Any
 
+import fx_guards
 from dynamo_capture.foundation.errors import UserRaise
 from dynamo_capture.values.base import Context, Value
 from dynamo_capture.values.special_results import length_from
-from fx_guards import class_lookup
 
 _METHODS = ("__len__", "__length_hint__")
 
@@ -22,10 +22,10 @@ _METHODS = ("__len__", "__length_hint__")
 def ask_for_hint(tx: Context, value: Value, cls: type, names: Sequence[str] = _METHODS) -> None:
     """Ask an object of the program's class ``cls``, and raise what Python raises for its answer."""
     for name in names:
-        found = class_lookup(cls, name)
-        if not isinstance(found, FunctionType):
-            if name == "__len__" and isinstance(found, WrapperDescriptorType):
-                return  # C knows the length
+        found = fx_guards.class_lookup(cls, name)
+        if name == "__len__" and isinstance(found, WrapperDescriptorType):
+            return  # C knows the length
+        if found is None or found is fx_guards.ABSENT or isinstance(found, MethodDescriptorType):
             continue
         try:
             answer = tx.calls.special(value, name, [])

@@ -14,7 +14,7 @@ from dynamo_capture.foundation.class_members import is_looked_up_by_program
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.foundation.known_objects import PLAIN
 from dynamo_capture.foundation.library_functions import is_function_of_library
-from dynamo_capture.runtime.replacement_calls import builtin_base, instance_dict
+from dynamo_capture.runtime.replacement_calls import C_SLOTS, builtin_base, instance_dict
 from dynamo_capture.semantics.registry import handles
 from dynamo_capture.sources.sources import known_object
 from dynamo_capture.values import (
@@ -182,6 +182,8 @@ def _copies_by_dict(tx: Context, cls: type) -> bool:
         for name in (*_OF_OBJECTS, *_OF_TUPLES)
     ):
         return False
+    if not isinstance(in_class(cls, "__dict__"), C_SLOTS):
+        return False  # code of the program says what is copied
     if isinstance(in_class(type(cls), "__setattr__"), types.FunctionType):
         return False  # the class is given ``__slotnames__``
     table = tx.wrap(copyreg.dispatch_table, known_object(copyreg.dispatch_table))

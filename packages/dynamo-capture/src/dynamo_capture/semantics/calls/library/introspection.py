@@ -74,7 +74,7 @@ def _guard_value(tx: Context, value: Value, names: tuple[str, ...]) -> None:
     """The attributes of these names stay, of a function or class of the program, of what functions wrap, and of what an
     instance is called by. A graph break where the trace has changed one, or where the program would be asked."""
     real = value.real if isinstance(value, ObjectValue) else value.value if isinstance(value, Const) else None
-    if is_looked_up_by_program(type(real)):
+    if is_looked_up_by_program(type(real)) or is_looked_up_by_program(type(type(real))):
         raise GraphBreak(NOT_IN_PYTHON, f"{value.describe()} has code of its own for being looked at")
     if isinstance(value, ObjectValue) and value.real is not None:
         tx.attributes.guard_type(value)
