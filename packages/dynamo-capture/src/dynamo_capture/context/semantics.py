@@ -41,6 +41,9 @@ class Attributes(Protocol[V]):
     def has_special(self, value: V, name: str) -> bool:
         """Whether the value's class defines a special method; one that is None is there, and cannot be called."""
 
+    relied_on: set[Any]
+    """Functions of libraries that the graph calls, and names that they read, which are guarded."""
+
     def in_class(self, cls: type, name: str) -> Any:
         """What the classes of the method resolution order have under ``name``, undescribed; a sentinel if nothing."""
 

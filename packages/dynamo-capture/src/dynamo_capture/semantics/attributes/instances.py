@@ -276,7 +276,9 @@ class InstanceAttributes(Lookup):
                 return Const(found)
             if kind is types.ClassMethodDescriptorType:
                 return Const(cls).get_attr(tx, name)
-            return BuiltinMethod(receiver, name, function=found if isinstance(receiver, ObjectValue) else None)
+            return BuiltinMethod(
+                receiver, name, function=found if isinstance(receiver, ObjectValue) else None
+            )
         if kind is _INSTANCE_METHOD:  # of a class that C++ declares through pybind11
             return MethodValue(Const(found.__get__(None, cls)), receiver)
         getter = self.in_class(kind, "__get__")

@@ -64,6 +64,8 @@ class Lookup:
         self._tx = tx
         self._lookups: dict[tuple[type, str], Any] = {}
         self._classes: dict[type, Source] = {}
+        self.relied_on: set[Any] = set()
+        """Functions of libraries that the graph calls, and names that they read, which are guarded."""
         self.compared: tuple[Value, str] | None = None
         """The object and the attribute that is being read to be compared with None, and for nothing else."""
 

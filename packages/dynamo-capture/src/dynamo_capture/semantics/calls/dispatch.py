@@ -24,12 +24,10 @@ from dynamo_capture.semantics.given_warnings import unwarned
 from dynamo_capture.semantics.registry import PURE, PURE_MODULES
 from dynamo_capture.semantics.tensors.results.outcomes import label_of
 from dynamo_capture.values import (
-    BuiltinMethod,
     Const,
     DictValue,
     DictView,
     ListValue,
-    ObjectValue,
     SetValue,
     TupleValue,
     Value,

@@ -48,6 +48,7 @@ from dynamo_capture.semantics.tensors.not_operations import check_function_is_op
 from dynamo_capture.semantics.tensors.replaced_data import Replaced, count_writes
 from dynamo_capture.semantics.tensors.results import views, writes
 from dynamo_capture.semantics.tensors.results.catching import check_packing
+from dynamo_capture.semantics.tensors.results.library_names import rely_on_names
 from dynamo_capture.semantics.tensors.results.outcome import Outcome, new_tensors
 from dynamo_capture.semantics.tensors.results.outcomes import Outcomes, label_of
 from dynamo_capture.semantics.tensors.torchs_members import BY_METHOD_ONLY
@@ -248,6 +249,8 @@ class Operations(Outcomes):
 
     def _node(self, call: Operation) -> Value:
         tx, function = self._tx, call.function
+        if not rely_on_names(tx, function):
+            return tx.inliner.call_function(Const(function), call.args, call.kwargs)
         tensors: list[TensorValue] = []
         kwargs = defaults.with_surrounding_device(tx, function, call.kwargs)
         outcome, made = self._outcome(call.target, function, call.args, kwargs, tensors)
@@ -263,9 +266,8 @@ class Operations(Outcomes):
         is_users = is_allowed_in_graph(function) if opaque is None else not opaque.is_pure
         if not outcome.has_tensor and outcome.is_pure:
             if is_users and outcome.result is not None:
-                raise GraphBreak(
-                    BREAK_REQUESTED, f"{label_of(function)}, which is allowed in the graph, gives no tensor"
-                )
+                text = f"{label_of(function)}, which is allowed in the graph, gives no tensor"
+                raise GraphBreak(BREAK_REQUESTED, text)
             if not is_users:
                 return self.constant_result(outcome.result)
         spec = self.spec_tree(outcome.result, tensors)
@@ -285,9 +287,7 @@ class Operations(Outcomes):
             {k: v.argument(tx) for k, v in defaults.with_dtype(function, kwargs, spec).items()},
             spec,
             tx.where(),
-            pure=outcome.is_pure
-            and not is_users
-            and not writes.renews_history(tensors, tx.output.overwritten),
+            pure=outcome.is_pure and not (is_users or writes.renews_history(tensors, tx.output.overwritten)),
             saves=outcome.may_save,
         )
         failing = self._note_data(node, made) or outcome.may_fail
