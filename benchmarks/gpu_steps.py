@@ -27,7 +27,14 @@ from benchmarks.models import loss_of
 
 Step = Callable[[], Any]
 SYSTEMS = ("eager", "stock", "fxstack")
-MODES = ("stock reduce-overhead", "fxstack reduce-overhead", "fxstack budget 1")
+MODES = (
+    *(
+        f"{system} {mode}"
+        for system in ("stock", "fxstack")
+        for mode in ("reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
+    ),
+    "fxstack budget 1",
+)
 
 
 def make_step(

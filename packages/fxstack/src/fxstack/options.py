@@ -22,6 +22,8 @@ fixes, everything else is done by the kernel that eager calls (``primtorch_decom
 
 _RECORDED = ("reduce-overhead", "max-autotune")
 """Modes of ``torch.compile`` in which graphs on a GPU are recorded as CUDA graphs."""
+_TUNED = ("max-autotune", "max-autotune-no-cudagraphs")
+"""Modes of ``torch.compile`` in which kernels on a GPU are chosen by measuring."""
 
 
 class OptionError(StackError, RuntimeError):
@@ -50,7 +52,9 @@ class Options:
     None is ``$FXSTACK_REMOTE_CACHE`` and ``$FXSTACK_REMOTE_CACHE_KEY``. ``cuda_graphs``: graphs on a GPU are recorded
     as CUDA graphs when they are called again, and replayed; ``mode="reduce-overhead"`` asks for it too. ``True``
     records while no other thread of Python is alive, as one that draws random numbers on the GPU meanwhile would get an
-    exception; ``"beside threads"`` says that none does, nor waits for the whole device. ``debug_kernels``: kernels are
+    exception; ``"beside threads"`` says that none does, nor waits for the whole device. ``autotune``: on a GPU,
+    tiles of matrix products, with what is computed from them, and launches of other kernels are chosen by measuring
+    while compiling; ``mode="max-autotune"`` asks for it too. ``debug_kernels``: kernels are
     named by the lines of the program, and debuggers can step through their C++ (docs/observing.md); None is whether
     ``$FXSTACK_DEBUG_KERNELS`` is ``1``.
     """
@@ -71,6 +75,7 @@ class Options:
     remote_cache_trusted: bool = False
     cuda_graphs: bool | Literal["beside threads"] = False
     debug_kernels: bool | None = None
+    autotune: bool = False
 
     @classmethod
     def make(cls, options: Options | Mapping[str, Any] | None, mode: str | None = None) -> Options:
@@ -111,6 +116,7 @@ class Options:
             check=check,
             debug_kernels=debug,
             cuda_graphs=made.cuda_graphs or asked in _RECORDED,
+            autotune=made.autotune or asked in _TUNED,
             remote_cache=made.remote_cache or os.environ.get("FXSTACK_REMOTE_CACHE") or None,
             remote_cache_key=made.remote_cache_key or os.environ.get("FXSTACK_REMOTE_CACHE_KEY") or None,
         )
@@ -136,6 +142,7 @@ _CHOICES: dict[str, tuple[str | bool | None, ...]] = {
     "cache": _SWITCH,
     "verify": _SWITCH,
     "remote_cache_trusted": _SWITCH,
+    "autotune": _SWITCH,
     "cuda_graphs": (*_SWITCH, "beside threads"),
 }
 ARGUMENTS: dict[str, tuple[bool | None, ...]] = dict.fromkeys(

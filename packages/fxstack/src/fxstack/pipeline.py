@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from fxstack.blocks.programs import Planned
     from inductor_codegen import CodegenOptions
     from inductor_codegen.lower.chosen_layouts import Layouts
+    from inductor_codegen.schedule.products.build import Choose
     from inductor_codegen.schedule.programs.assemble import Built
     from inductor_codegen.toolchain.beside import Pending
 
@@ -165,8 +166,10 @@ def _compile(
     inductor_codegen.require_compiler(
         options.compiler
     )  # before the work that would be for nothing without one
-    chosen = inductor_codegen.CodegenOptions(compiler=options.compiler, debug=bool(options.debug_kernels))
-    planned = _by_blocks(graph_module, example_inputs, options)
+    chosen = inductor_codegen.CodegenOptions(
+        compiler=options.compiler, debug=bool(options.debug_kernels), autotune=options.autotune
+    )
+    planned = _by_blocks(graph_module, example_inputs, options, inductor_codegen.chooser(chosen, store))
     if planned is not None:
         return _compile_planned(planned, chosen, store)
     traced = primitive_graphs(graph_module, example_inputs, options)
@@ -207,7 +210,9 @@ def _with_backward(
     return _Compiled(plan, begun.result(), backward)
 
 
-def _by_blocks(graph_module: GraphModule, example_inputs: Sequence[Any], options: Options) -> Planned | None:
+def _by_blocks(
+    graph_module: GraphModule, example_inputs: Sequence[Any], options: Options, choose: Choose | None
+) -> Planned | None:
     """Plan and programs of a graph in which equal blocks follow each other, from a few of these."""
     has_few = len(graph_module.graph.nodes) < FEWEST_NODES
     if has_few or options.debug_kernels or options.verify or options.activation_budget is not None:
@@ -215,7 +220,7 @@ def _by_blocks(graph_module: GraphModule, example_inputs: Sequence[Any], options
     from fxstack.blocks.programs import Planned, planned_by_blocks  # few graphs are so long
 
     built: Built = {}
-    draw = functools.partial(inductor_codegen.plan, built=built)
+    draw = functools.partial(inductor_codegen.plan, built=built, choose=choose)
 
     def plan(part: GraphModule, examples: Sequence[Any]) -> Planned:
         traced = primitive_graphs(part, examples, options)

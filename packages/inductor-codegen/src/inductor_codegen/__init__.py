@@ -10,7 +10,7 @@ from fx_interface.python_runtime.runtimes import runs_compiled_code
 from inductor_codegen.__about__ import __version__
 
 if TYPE_CHECKING:
-    from inductor_codegen.compile import begin_graph, begin_program, compile_graph, compile_program
+    from inductor_codegen.compile import begin_graph, begin_program, chooser, compile_graph, compile_program
     from inductor_codegen.lower.images.channels_last import choose_layouts
     from inductor_codegen.native.stored import load_graph
     from inductor_codegen.options import CodegenOptions
@@ -20,7 +20,13 @@ else:
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
-            "inductor_codegen.compile": ("begin_graph", "begin_program", "compile_graph", "compile_program"),
+            "inductor_codegen.compile": (
+                "begin_graph",
+                "begin_program",
+                "chooser",
+                "compile_graph",
+                "compile_program",
+            ),
             "inductor_codegen.lower.images.channels_last": ("choose_layouts",),
             "inductor_codegen.native.stored": ("load_graph",),
             "inductor_codegen.options": ("CodegenOptions",),
@@ -35,6 +41,7 @@ __all__ = [
     "begin_graph",
     "begin_program",
     "choose_layouts",
+    "chooser",
     "compile_graph",
     "compile_program",
     "load_graph",

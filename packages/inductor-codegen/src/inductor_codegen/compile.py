@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+from typing import TYPE_CHECKING
+
+import torch
 from torch.fx import GraphModule
 
 from fx_interface.events import is_heard
@@ -17,6 +21,9 @@ from inductor_codegen.options import CodegenOptions
 from inductor_codegen.pipeline import device_of, kernel_sources, plan
 from inductor_codegen.runtime import CompiledGraph
 from inductor_codegen.toolchain.beside import Beside, Done, Pending, processors
+
+if TYPE_CHECKING:
+    from inductor_codegen.schedule.products.build import Choose
 
 
 def compile_graph(
@@ -35,11 +42,12 @@ def compile_graph(
     cannot be compiled, MissingCompilerError (IND111), CompilationError (IND112).
     """
     options = options or CodegenOptions()
-    program, env = plan(graph_module, layouts, debug=options.debug), graph_module.meta.get(SHAPE_ENV_KEY)
-    if store is not None or options.cache:
-        return compile_program(program, store or ArtifactStore(options.cache_dir), options, env)
-    with temporary_store() as passing:
-        return compile_program(program, passing, options, env)
+    env = graph_module.meta.get(SHAPE_ENV_KEY)
+    kept = store is not None or options.cache
+    given = contextlib.nullcontext(store or ArtifactStore(options.cache_dir)) if kept else temporary_store()
+    with given as held:
+        program = plan(graph_module, layouts, debug=options.debug, choose=chooser(options, held))
+        return compile_program(program, held, options, env)
 
 
 def begin_graph(
@@ -50,8 +58,17 @@ def begin_graph(
     layouts: Layouts | None = None,
 ) -> Pending[CompiledGraph]:
     """``compile_graph`` of which only Python's part is over, as ``begin_program``."""
-    program = plan(graph_module, layouts, debug=options.debug)
+    program = plan(graph_module, layouts, debug=options.debug, choose=chooser(options, store))
     return begin_program(program, store, options, graph_module.meta.get(SHAPE_ENV_KEY))
+
+
+def chooser(options: CodegenOptions, store: ArtifactStore) -> Choose | None:
+    """What chooses for matrix products on a GPU, if the options ask for it; it keeps what it measures in the store."""
+    if not options.autotune or not torch.cuda.is_available():
+        return None
+    from inductor_codegen.native.tuning.products import ProductChooser  # asked for by few
+
+    return ProductChooser(store)
 
 
 def begin_program(
@@ -77,7 +94,15 @@ def compile_program(
     try:
         from inductor_codegen.native.gpu import build_triton_graph
 
-        return build_triton_graph(program, device, store, options.compiler, env=env, debug=options.debug)
+        return build_triton_graph(
+            program,
+            device,
+            store,
+            options.compiler,
+            env=env,
+            debug=options.debug,
+            autotune=options.autotune,
+        )
     except ImportError as error:
         action = "pip install inductor-codegen[triton]; the graph runs eagerly instead"
         raise unsupported(

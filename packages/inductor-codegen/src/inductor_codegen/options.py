@@ -14,10 +14,12 @@ class CodegenOptions:
     ``cache_dir`` is where artifacts are kept (None: the platform's cache folder for this package), ``cache`` whether
     they are kept at all; ``compiler`` is the C++ compiler's command, as in ``$CXX`` (None: the first that is found).
     ``debug``: kernels are named by operators and lines of the program, and libraries know the lines of their C++, which
-    lies beside them, for debuggers and profilers; the instructions are the same.
+    lies beside them, for debuggers and profilers; the instructions are the same. ``autotune``: on a GPU, kernels of
+    matrix products and launches of others are chosen by measuring (``native.tuning``).
     """
 
     cache_dir: Path | None = None
     cache: bool = True
     compiler: str | None = None
     debug: bool = False
+    autotune: bool = False

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+from typing import TYPE_CHECKING
+
 import torch
 from torch.fx import GraphModule
 
@@ -17,6 +20,9 @@ from inductor_codegen.lower.lowering import lower
 from inductor_codegen.schedule.fusion.grouping import group_values
 from inductor_codegen.schedule.programs.assemble import Built, assemble
 
+if TYPE_CHECKING:
+    from inductor_codegen.schedule.products.build import Choose
+
 SPLIT_FROM = 8192
 """Characters of kernels from which compiling two files at once is faster than one."""
 
@@ -27,15 +33,21 @@ def plan(
     *,
     debug: bool = False,
     built: Built | None = None,
+    choose: Choose | None = None,
 ) -> Program:
     """The program of a graph in dialect ``prims``, with the ``layouts`` chosen for it before or now; with ``debug``
-    kernels have names for people. ``built``: see ``assemble``. UnsupportedProgramError (IND1xx) if it cannot be
-    compiled."""
+    kernels have names for people. ``built``: see ``assemble``; ``choose``: which matrix products are kernels.
+    UnsupportedProgramError (IND1xx) if it cannot be compiled."""
     with span("lower", graph=graph_module):
         lowered, env = lower(graph_module, choose_layouts(graph_module) if layouts is None else layouts)
+    rewrite = None
+    if choose is not None:
+        from inductor_codegen.schedule.products.build import with_products  # asked for by few
+
+        rewrite = functools.partial(with_products, choose)
     with span("schedule", graph=graph_module) as event:
         grouping = group_values(lowered)
-        program = assemble(lowered, grouping, env, built)
+        program = assemble(lowered, grouping, env, built, rewrite)
         program = named_by_lines(program) if debug else program
         event.note(program=program)
     return program

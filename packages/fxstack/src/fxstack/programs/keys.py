@@ -75,7 +75,7 @@ def program_key(
     names = " ".join(str(decl.spec.expr) for decl in declared if isinstance(decl.spec, SymSpec))
     symbolic = [isinstance(decl.spec, SymSpec) for decl in declared] or [False] * len(example_inputs)
     chosen = options or Options()
-    choices = f"{chosen.activation_budget} {chosen.mode} {chosen.rng} {chosen.compiler}"
+    choices = f"{chosen.activation_budget} {chosen.mode} {chosen.rng} {chosen.compiler} {chosen.autotune}"
     inputs = _inputs(example_inputs, symbolic)
     return content_key(
         "program", str(_FORMAT), form, names, inputs, choices, state, _toolchain(), _libraries()

@@ -63,15 +63,11 @@ MODES = (
     ),
     Entry(
         "max-autotune",
-        ACCEPTED,
-        "nothing is measured: kernels are chosen by rules, matrix products are the library's; CUDA graphs as for"
-        " `reduce-overhead`",
+        DONE,
+        "on a GPU, 16-bit matrix products with what is computed from them, and launches of kernels, are chosen by"
+        " measuring (option `autotune`); convolutions stay the library's; CUDA graphs as for `reduce-overhead`",
     ),
-    Entry(
-        "max-autotune-no-cudagraphs",
-        ACCEPTED,
-        "nothing is measured: kernels are chosen by rules, matrix products are the library's",
-    ),
+    Entry("max-autotune-no-cudagraphs", DONE, "the same without CUDA graphs"),
     Entry("lite", ACCEPTED, "all is compiled, as in the default mode"),
 )
 """The modes of ``torch.compile``; ``fxstack.options.MODES`` are this stack's own."""

@@ -51,28 +51,26 @@ FAMILIES = (
         """,
     ),
     Family(
-        "Choices by measuring (`max_autotune`, `coordinate_descent_tuning`, ...)",
-        "nothing is measured while compiling: matrix products and convolutions are the library "
-        "kernels that eager calls, and what is generated is chosen by rules",
+        "How choices are measured (`autotune_num_choices_displayed`, ...)",
+        "what is measured with the option `autotune` is fixed: tiles of 16-bit matrix products, with what "
+        "is computed from them, and launches of kernels",
         """
         autoheuristic_collect.mixed_mm autoheuristic_collect.pad_mm autoheuristic_log_path
         autoheuristic_use.mixed_mm autoheuristic_use.pad_mm autotune_fallback_to_aten autotune_in_subproc
         autotune_local_cache autotune_lookup_table autotune_multi_device autotune_num_choices_displayed
-        autotune_remote_cache benchmark_combo_kernel benchmark_epilogue_fusion benchmark_fusion
-        benchmark_harness benchmark_kernel bundled_autotune_remote_cache combo_kernel_autotune_grouping
-        combo_kernels_autotune coordinate_descent_check_all_directions coordinate_descent_search_radius
-        coordinate_descent_tuning incremental_autotune inductor_default_autotune_rep
-        inductor_default_autotune_warmup lookup_table.check_src_hash lookup_table.table max_autotune
-        max_autotune_allow_flexible_layouts max_autotune_conv_backends max_autotune_conv_bwd_input_backends
-        max_autotune_conv_bwd_weight_backends max_autotune_flex_search_space max_autotune_gemm
-        max_autotune_gemm_backends max_autotune_gemm_search_space max_autotune_pointwise
-        max_autotune_prune_choices_based_on_shared_mem max_autotune_report_choices_stats
-        max_autotune_subproc_graceful_timeout_seconds max_autotune_subproc_result_timeout_seconds
-        max_autotune_subproc_terminate_timeout_seconds max_epilogue_benchmarked_choices multi_kernel_hints
-        pipeline_max_autotune_gemm search_autotune_cache trace.log_autotuning_results
-        triton.autotune_at_compile_time triton.autotune_cublasLt triton.autotune_pointwise
-        triton.autotune_with_sample_inputs triton.mix_order_reduction_autotune_split_size triton.multi_kernel
-        unsafe_ignore_unsupported_triton_autotune_args use_experimental_benchmarker
+        autotune_remote_cache benchmark_combo_kernel benchmark_epilogue_fusion benchmark_fusion benchmark_harness
+        benchmark_kernel bundled_autotune_remote_cache combo_kernel_autotune_grouping combo_kernels_autotune
+        coordinate_descent_check_all_directions coordinate_descent_search_radius incremental_autotune
+        inductor_default_autotune_rep inductor_default_autotune_warmup lookup_table.check_src_hash
+        lookup_table.table max_autotune_allow_flexible_layouts max_autotune_conv_backends
+        max_autotune_conv_bwd_input_backends max_autotune_conv_bwd_weight_backends max_autotune_flex_search_space
+        max_autotune_gemm_backends max_autotune_gemm_search_space max_autotune_prune_choices_based_on_shared_mem
+        max_autotune_report_choices_stats max_autotune_subproc_graceful_timeout_seconds
+        max_autotune_subproc_result_timeout_seconds max_autotune_subproc_terminate_timeout_seconds
+        max_epilogue_benchmarked_choices multi_kernel_hints pipeline_max_autotune_gemm search_autotune_cache
+        trace.log_autotuning_results triton.autotune_at_compile_time triton.autotune_cublasLt
+        triton.autotune_pointwise triton.autotune_with_sample_inputs triton.mix_order_reduction_autotune_split_size
+        triton.multi_kernel unsafe_ignore_unsupported_triton_autotune_args use_experimental_benchmarker
         use_torch_profiler_benchmarker
         """,
     ),

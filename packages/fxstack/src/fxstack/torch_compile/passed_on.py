@@ -25,7 +25,16 @@ def _compiler(value: Any) -> dict[str, Any]:
     return {"compiler": commands[0]} if commands else {}
 
 
+def _autotune(value: Any) -> dict[str, Any]:
+    return {"autotune": True} if value else {}
+
+
+_MEASURING = PassedOn("`autotune`: on a GPU, choices by measuring are all made, or none", _autotune)
 PASSED_ON = {
+    "coordinate_descent_tuning": _MEASURING,
+    "max_autotune": _MEASURING,
+    "max_autotune_gemm": _MEASURING,
+    "max_autotune_pointwise": _MEASURING,
     "fx_graph_cache": PassedOn("`cache`: whether artifacts are kept between processes", _cache),
     "guard_filter_fn": PassedOn(
         "`guard_filter_fn`: which guards of a capture are checked; those on tensors and sizes always are",

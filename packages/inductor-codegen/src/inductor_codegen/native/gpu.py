@@ -42,27 +42,34 @@ def build_triton_graph(
     *,
     env: ShapeEnv | None = None,
     debug: bool = False,
+    autotune: bool = False,
 ) -> CompiledGraph:
     """The callable for a program whose kernels run on a CUDA ``device``, out of the store if it is there.
 
     ``env``: its sizes, for which kernels are compiled beside the entry, by several processes. ``debug`` as for
-    ``build_graph``; the lines of kernels in Triton are those of ``kernels.py`` always. ImportError without Triton;
-    MissingCompilerError IND111 without a C++ compiler, which the entry needs.
+    ``build_graph``; the lines of kernels in Triton are those of ``kernels.py`` always. ``autotune``: launches are
+    chosen by measuring. ImportError without Triton; MissingCompilerError IND111 without a C++ compiler, which the entry
+    needs.
     """
     check_triton()
     compiler = find_compiler(compiler_command, memo=store.folder)
     entry = write_entry(out_of_place(program), device)
     there, here = (replace(program, kernels=program.kernels_on(at)) for at in (device, CPU))
     text, on_cpu = kernels_source(there), kernel_sources(here) if here.kernels else ()
-    versions = ("triton", importlib.metadata.version("triton"), str(device), text, *on_cpu)
+    records = list(map(KernelRecord.of, there.kernels))
+    if autotune:
+        from inductor_codegen.native.tuning.launches import tuned_records  # asked for by few
+
+        records = tuned_records(there, there.kernels, records, text, device, store)
+    tuned = repr([(record.name, record.tuned) for record in records if record.tuned is not None])
+    versions = ("triton", importlib.metadata.version("triton"), str(device), text, tuned, *on_cpu)
     key = content_key(graph_key(entry, versions, compiler, debug=debug))
     kept = store.path(key).absolute() if debug else None
-    records = [KernelRecord.of(kernel).to_data() for kernel in there.kernels]
 
     def create(folder: Folder) -> tuple[Any, Mapping[str, bytes]]:
         event.note(hit=False)
         module = str(store.path(key).absolute() / _MODULE)
-        with begin_kernels(program, there.kernels, text, module, device, env or ShapeEnv()) as batch:
+        with begin_kernels(program, there.kernels, records, text, module, device, env or ShapeEnv()) as batch:
             library, record = build_entry(entry, on_cpu, key, compiler, folder, kept)
             importlib.import_module("triton")  # the loader needs it; the processes are at work
             batch.wait()
@@ -70,7 +77,7 @@ def build_triton_graph(
             "kind": "triton",
             "graph": record.to_data(),
             "device": device.index or 0,
-            "kernels": records,
+            "kernels": [record.to_data() for record in records],
             "not_recorded": why_not_recorded(program),
         }
         files = {LIBRARY: library, _MODULE: text.encode(), **sources(entry, on_cpu, key, kept)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -25,19 +25,36 @@ _WARP = 32
 
 
 def begin_kernels(
-    program: Program, kernels: Sequence[Kernel], text: str, path: str, device: torch.device, env: ShapeEnv
+    program: Program,
+    kernels: Sequence[Kernel],
+    records: Sequence[KernelRecord],
+    text: str,
+    path: str,
+    device: torch.device,
+    env: ShapeEnv,
 ) -> Batch:
     """Have the ``kernels`` of a program, which are in the module ``text``, compiled for the sizes seen while compiling
     and for ``device``."""
+    return begin_launches(records, launches_of(program, kernels, env), text, path, device)
+
+
+def begin_launches(
+    records: Sequence[KernelRecord],
+    launches: Iterable[LaunchClass],
+    text: str,
+    path: str,
+    device: torch.device,
+) -> Batch:
+    """Have functions of the module ``text`` compiled for these launches."""
     if torch.version.hip is not None or not torch.cuda.is_available():
         return Batch()
-    records = [KernelRecord.of(kernel) for kernel in kernels]
-    jobs = {str(job): job for launch in _launches(program, kernels, env) for job in _jobs(records, launch)}
+    jobs = {str(job): job for launch in launches for job in _jobs(records, launch)}
     major, minor = torch.cuda.get_device_capability(device)
     return compile_beside(text, path, list(jobs.values()), ("cuda", 10 * major + minor, _WARP))
 
 
-def _launches(program: Program, kernels: Sequence[Kernel], env: ShapeEnv) -> Iterator[LaunchClass]:
+def launches_of(program: Program, kernels: Sequence[Kernel], env: ShapeEnv) -> Iterator[LaunchClass]:
+    """The launches that a program makes with the sizes seen while compiling."""
     for work in dict.fromkeys(works_of(program, kernels)):
         try:
             rows, points, *sizes = (_hint(value, env) for value in (work.rows, work.points, *work.sizes))

@@ -20,12 +20,14 @@ from inductor_codegen.codegen.triton.formulas import FUNCTIONS
 from inductor_codegen.codegen.triton.indices import size_text
 from inductor_codegen.codegen.triton.kernel import kernel_source
 from inductor_codegen.codegen.triton.out_of_place import out_of_place
+from inductor_codegen.codegen.triton.products import product_source
 from inductor_codegen.codegen.triton.reductions import PRELUDE
 from inductor_codegen.codegen.triton.scatter import scatter_source
 from inductor_codegen.codegen.triton.split import JOINED, PARTS, cells_of, split_source
 from inductor_codegen.ir.attention.form import AttentionKernel
 from inductor_codegen.ir.gpu.blocks import point_loops, reduces, row_loops
 from inductor_codegen.ir.kernel import Kernel, Vector, extent_product
+from inductor_codegen.ir.products.form import ProductKernel
 from inductor_codegen.ir.program import (
     Allocate,
     Argument,
@@ -78,6 +80,8 @@ def kernels_source(program: Program) -> str:
 def _texts(kernel: Kernel) -> tuple[str | None, ...]:
     if isinstance(kernel, AttentionKernel):
         return (attention_source(kernel),)
+    if isinstance(kernel, ProductKernel):
+        return (product_source(kernel),)
     if isinstance(kernel, ScatterKernel):
         return (scatter_source(kernel),)
     return kernel_source(kernel), split_source(kernel)
@@ -132,8 +136,8 @@ def _run(step: RunKernel, kernel: Kernel) -> list[str]:
     rows, points = _bound(extent_product(row_loops(kernel)), values), "None"
     if point_loops(kernel):
         points = _bound(extent_product(point_loops(kernel)), values)
-    if isinstance(kernel, AttentionKernel):
-        given = ", ".join([*step.buffers, *map(python_size, step.sizes)])
+    if isinstance(kernel, AttentionKernel | ProductKernel):
+        given = ", ".join([*step.buffers, *map(python_size, step.sizes), *step.floats])
         return [f"if {rows}:", f"    {kernel.name}[({rows},)]({given}, XBLOCK=1, RBLOCK=1)"]
     along = kernel.vector is Vector.OUTER
     arguments = [*step.buffers, *(python_size(size) for size in step.sizes), *step.floats]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
+from typing import TypeAlias
 
 from fx_interface.errors import UnsupportedProgramError
 from fx_interface.symbols import IntLike, ShapeEnv, product
@@ -47,20 +48,36 @@ from inductor_codegen.schedule.programs.scatters import scatter_kernels
 Built = dict[Hashable, tuple[Launch, tuple[int, ...], tuple[int, ...]]]
 """Kernels by what they depend on, with the places of their buffers and floats among the group's."""
 
+Rewrite: TypeAlias = Callable[
+    [list[Step], dict[str, Kernel], Mapping[str, Buffer], frozenset[str]], list[Step]
+]
+"""Other steps for a program's, before memory is reused: given its kernels, to which it may add, its buffers by name and
+the names of its results."""
 
-def assemble(lowered: Lowered, grouping: Grouping, env: ShapeEnv, built: Built | None = None) -> Program:
+
+def assemble(
+    lowered: Lowered,
+    grouping: Grouping,
+    env: ShapeEnv,
+    built: Built | None = None,
+    rewrite: Rewrite | None = None,
+) -> Program:
     """The program that runs the groups and library calls of ``lowered`` in the order of ``grouping``. ``built`` has
-    kernels of other programs of one device without symbols, and gets this one's."""
-    return _Assembler(lowered, grouping, env, {} if built is None else built).run()
+    kernels of other programs of one device without symbols, and gets this one's. ``rewrite`` is
+    applied to its steps."""
+    return _Assembler(lowered, grouping, env, {} if built is None else built, rewrite).run()
 
 
 class _Assembler:
-    def __init__(self, lowered: Lowered, grouping: Grouping, env: ShapeEnv, built: Built) -> None:
+    def __init__(
+        self, lowered: Lowered, grouping: Grouping, env: ShapeEnv, built: Built, rewrite: Rewrite | None
+    ) -> None:
         self.lowered = lowered
         self.grouping = grouping
         self.env = env
         self.kernels: dict[str, Kernel] = {}
         self.built = built
+        self.rewrite = rewrite
         self.steps: list[Step] = []
         self.views: dict[tuple[int, Layout], str] = {}
         self.aliases: dict[str, set[str]] = {}
@@ -76,6 +93,9 @@ class _Assembler:
             else:
                 self._launch(group)
         outputs = tuple(self._output(output) for output in self.lowered.outputs)
+        if self.rewrite is not None:
+            kept = frozenset(self._keeps(outputs))
+            self.steps = self.rewrite(self.steps, self.kernels, self._buffers(), kept)
         written = self.lowered.mutated
         self.steps, outputs = written_in_place(self.steps, outputs, written, self.kernels, self.aliases)
         steps = _reuse(self.steps, self._keeps(outputs), self.kernels, self.aliases)
@@ -83,9 +103,9 @@ class _Assembler:
         passing = [name for name in inputs if name in self.lowered.passing]
         steps = list(_freed(steps, self._keeps(outputs), passing, self.aliases))
         numbers = tuple(self.lowered.numbers.items())
-        draft = Program(
-            tuple(self.lowered.inputs), tuple(self.kernels.values()), tuple(steps), outputs, numbers
-        )
+        run = {step.kernel for step in steps if isinstance(step, RunKernel)}
+        kernels = tuple(kernel for name, kernel in self.kernels.items() if name in run)
+        draft = Program(tuple(self.lowered.inputs), kernels, tuple(steps), outputs, numbers)
         escaping = draft.escaping()
         final = tuple(
             Allocate(step.buffer, Storage.TENSOR if step.buffer.name in escaping else Storage.SCRATCH)
@@ -97,6 +117,11 @@ class _Assembler:
 
     def _keeps(self, outputs: tuple[Output, ...]) -> set[str]:
         return {output.name for output in outputs if isinstance(output, BufferRef)}
+
+    def _buffers(self) -> dict[str, Buffer]:
+        given = [buffer for buffer in self.lowered.inputs if isinstance(buffer, Buffer)]
+        made = [buffer for step in self.steps for buffer in defined_by(step)]
+        return {buffer.name: buffer for buffer in (*given, *made)}
 
     def _launch(self, group: Group) -> None:
         stored = [self.lowered.values[number] for number in sorted(group.stored)]

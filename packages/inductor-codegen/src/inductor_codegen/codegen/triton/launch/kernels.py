@@ -18,6 +18,7 @@ from inductor_codegen.ir.attention.form import AttentionKernel
 from inductor_codegen.ir.attention.tiles import gpu_tiles
 from inductor_codegen.ir.gpu.blocks import point_loops, reduces
 from inductor_codegen.ir.kernel import BufferParameter, Kernel, SizeParameter, Vector
+from inductor_codegen.ir.products.form import ProductKernel
 from inductor_codegen.toolchain.kernel_worker import compile_function
 
 _POINTERS: dict[torch.dtype, str] = {
@@ -40,7 +41,8 @@ POINTERS_ALIGNED, SIZES_ALIGNED = 1, 2
 class KernelRecord:
     """What compiling a kernel needs besides its text. ``types`` are its parameters' types as Triton writes them,
     ``cells`` those of the arrays between its two functions, if it can be split. ``tiled``: pointwise, in tiles.
-    ``fixed``: warps and stages of a kernel that says itself what a program does.
+    ``fixed``: warps and stages of a kernel that says itself what a program does. ``tuned``: bits of rows and points,
+    and the launch that was measured to be the fastest for these.
     """
 
     name: str
@@ -50,6 +52,7 @@ class KernelRecord:
     cells: tuple[str, ...] = ()
     tiled: bool = False
     fixed: tuple[int, int] | None = None
+    tuned: tuple[int, int, Launch] | None = None
 
     @staticmethod
     def of(kernel: Kernel) -> KernelRecord:
@@ -60,6 +63,9 @@ class KernelRecord:
             tiles = gpu_tiles(kernel.form)
             assert tiles is not None
             return KernelRecord(kernel.name, types, False, False, fixed=(tiles.warps, tiles.stages))
+        if isinstance(kernel, ProductKernel):
+            form = kernel.form
+            return KernelRecord(kernel.name, types, False, False, fixed=(form.tiles.warps, form.tiles.stages))
         reducing = reduces(kernel)
         tiled = not reducing and bool(point_loops(kernel))
         return KernelRecord(kernel.name, types, reducing, kernel.vector is Vector.OUTER, cells, tiled)
@@ -67,6 +73,7 @@ class KernelRecord:
     def to_data(self) -> list[Any]:
         """JSON data."""
         fixed = None if self.fixed is None else list(self.fixed)
+        tuned = None if self.tuned is None else [*self.tuned[:2], *self.tuned[2].to_data()]
         return [
             self.name,
             list(self.types),
@@ -75,20 +82,26 @@ class KernelRecord:
             list(self.cells),
             self.tiled,
             fixed,
+            tuned,
         ]
 
     @staticmethod
     def from_data(data: Any) -> KernelRecord:
         """What ``to_data`` wrote; ValueError or TypeError for anything else."""
-        name, types, reducing, along_rows, cells, tiled, fixed = data
+        name, types, reducing, along_rows, cells, tiled, fixed, tuned = data
         own, between = tuple(map(str, types)), tuple(map(str, cells))
         counts = None if fixed is None else (int(fixed[0]), int(fixed[1]))
-        return KernelRecord(str(name), own, bool(reducing), bool(along_rows), between, bool(tiled), counts)
+        chosen = None if tuned is None else (int(tuned[0]), int(tuned[1]), Launch.from_data(tuned[2:]))
+        return KernelRecord(
+            str(name), own, bool(reducing), bool(along_rows), between, bool(tiled), counts, chosen
+        )
 
     def launch(self, rows: int, points: int) -> Launch:
         """The launch for ``2**rows`` rows of ``2**points`` points, and for fewer down to the next power of two."""
         if self.fixed is not None:
             return Launch(1 << rows, 1, 1, self.fixed[0], stages=self.fixed[1])
+        if self.tuned is not None and self.tuned[:2] == (rows, points):
+            return self.tuned[2]
         if self.tiled:
             return choose_tile(1 << rows, 1 << points)
         length = 1 << points if self.reduces else None

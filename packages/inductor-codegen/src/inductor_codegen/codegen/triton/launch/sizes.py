@@ -7,7 +7,9 @@ times only. Where rows lie along memory
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
+from typing import Any
 
 from fx_interface.python_runtime.quick_dataclasses import dataclass
 from inductor_codegen.ir.gpu.blocks import (
@@ -45,6 +47,16 @@ class Launch:
     warps: int
     parts: int = 1
     stages: int = 0
+
+    def to_data(self) -> list[int]:
+        """JSON data."""
+        return [self.programs, self.rows, self.points, self.warps, self.parts, self.stages]
+
+    @staticmethod
+    def from_data(data: Iterable[Any]) -> Launch:
+        """What ``to_data`` wrote; ValueError or TypeError for anything else."""
+        programs, rows, points, warps, parts, stages = map(int, data)
+        return Launch(programs, rows, points, warps, parts, stages)
 
 
 def power_of_two(value: int) -> int:

@@ -1,0 +1,1 @@
+"""Matrix products as kernels of a GPU, with what is computed of their elements."""

@@ -1,0 +1,1 @@
+"""Kernels in the place of matrix products and of what is computed from these alone."""
