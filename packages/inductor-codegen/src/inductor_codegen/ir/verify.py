@@ -8,6 +8,7 @@ from fx_interface.errors import InvalidGraphError
 from inductor_codegen.ir.index import LoopVar
 from inductor_codegen.ir.kernel import Accumulate, BufferParameter, Keep, Kernel, Statement, Store, Vector
 from inductor_codegen.ir.scalar import FloatValue, Kept, Load, Scalar, Total
+from inductor_codegen.ir.scan import ScanKernel
 from inductor_codegen.ir.scatter import INDEX, SOURCE, TARGET, ScatterKernel
 from inductor_codegen.ir.traverse import indices_of, postorder, roots_of, statement_indices
 
@@ -19,6 +20,8 @@ def verify_kernel(kernel: Kernel) -> None:
     verifier = _Verifier(kernel)
     if isinstance(kernel, ScatterKernel):
         verifier.scatter(kernel)
+    elif isinstance(kernel, ScanKernel):
+        verifier.scan(kernel)
     else:
         verifier.run()
 
@@ -59,6 +62,15 @@ class _Verifier:
         strides = (form.source, form.index, form.target)
         self.require(all(len(each) == loops for each in strides), "its strides are not those of its loops")
         self.require(not kernel.passes and not kernel.inner, "it has passes")
+
+    def scan(self, kernel: ScanKernel) -> None:
+        """A kernel of running totals: its parameters, rows, and a stride for each of its loops."""
+        form, loops = kernel.form, len(kernel.outer) + 1
+        self.require(list(self.buffers) == [SOURCE, TARGET], "its buffers are not source and target")
+        strides = (form.source, form.target)
+        self.require(all(len(each) == loops for each in strides), "its strides are not those of its loops")
+        self.require(not kernel.passes and len(kernel.inner) == 1, "it has passes, or not one inner loop")
+        self.require(bool(kernel.outer), "it has one row")
 
     def define(self, statements: Iterable[Statement]) -> None:
         for statement in statements:

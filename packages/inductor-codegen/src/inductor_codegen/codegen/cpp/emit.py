@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from inductor_codegen.codegen.cpp.attention.source import emit_attention
+from inductor_codegen.codegen.cpp.calls.scan import emit_scan
+from inductor_codegen.codegen.cpp.calls.scatter import emit_scatter
 from inductor_codegen.codegen.cpp.loops.lanes import LaneWriter
 from inductor_codegen.codegen.cpp.loops.rows import RowWriter
-from inductor_codegen.codegen.cpp.loops.scatter import emit_scatter
 from inductor_codegen.codegen.cpp.loops.slices import SliceWriter
 from inductor_codegen.codegen.cpp.loops.threads import Sharing, sharing_of
 from inductor_codegen.codegen.cpp.loops.transposed import TransposedWriter, transposed_loads
@@ -23,6 +24,7 @@ from inductor_codegen.ir.kernel import (
     SizeParameter,
     Vector,
 )
+from inductor_codegen.ir.scan import ScanKernel
 from inductor_codegen.ir.scatter import ScatterKernel
 
 _HEAD = 'extern "C" int32_t {}(const int64_t* given, int64_t share, int64_t shares) {{'
@@ -34,6 +36,8 @@ def emit_kernel(kernel: Kernel) -> str:
         return emit_attention(kernel, _HEAD.format(kernel.name), _parameters(kernel))
     if isinstance(kernel, ScatterKernel):
         return emit_scatter(kernel, _HEAD.format(kernel.name), _parameters(kernel))
+    if isinstance(kernel, ScanKernel):
+        return emit_scan(kernel, _HEAD.format(kernel.name), _parameters(kernel))
     kernel = without_conversions(kernel)
     writer = _writer_of(kernel)
     lines = [

@@ -43,6 +43,7 @@ from inductor_codegen.schedule.kernels.called import Called, is_idle
 from inductor_codegen.schedule.programs.kernel_reuse import GroupKey
 from inductor_codegen.schedule.programs.liveness import defines, in_place, last_uses, reads
 from inductor_codegen.schedule.programs.mutation import written_in_place
+from inductor_codegen.schedule.programs.scans import scan_kernels
 from inductor_codegen.schedule.programs.scatters import scatter_kernels
 
 Built = dict[Hashable, tuple[Launch, tuple[int, ...], tuple[int, ...]]]
@@ -171,8 +172,10 @@ class _Assembler:
             return  # its parts are there
         if call.op.namespace == "fx_interface" and self._attention(call):
             return
-        if call.op.namespace == "aten" and self._kernels(call, scatter_kernels(call, self.lowered, self.env)):
-            return
+        if call.op.namespace == "aten":
+            for kernels_of in (scatter_kernels, scan_kernels):
+                if self._kernels(call, kernels_of(call, self.lowered, self.env)):
+                    return
         args = tuple(self._argument(arg) for arg in call.args)
         kwargs = tuple((name, self._argument(arg)) for name, arg in call.kwargs)
         results = tuple(None if n is None else _buffer(self.lowered.values[n]) for n in call.results)
