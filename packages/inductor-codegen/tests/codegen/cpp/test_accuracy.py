@@ -11,7 +11,7 @@ from fx_interface.dialects import prims as p
 from inductor_codegen.pipeline import plan
 from inductor_codegen.testing import ExampleGraph, Stepper
 
-LENGTHS = (3, 31, 64, 100, 511, 512, 515, 1000, 1024, 1027, 4096, 9001)
+LENGTHS = (3, 31, 64, 96, 100, 511, 512, 515, 1000, 1024, 1027, 4096, 9001)
 """Rows without streams, with them, with a rest of each size, and of several parts."""
 
 
@@ -43,6 +43,21 @@ def sums(values: torch.Tensor) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
 def test_equal_terms_do_not_add_up_their_rounding_errors(length: int) -> None:
     for got, want in zip(*sums(torch.full((length,), 0.1)), strict=True):
         torch.testing.assert_close(got.double(), want.expand_as(got), rtol=1e-6, atol=0)
+
+
+@pytest.mark.parametrize("sizes", [(2, 1500), (1, 600), (700, 3), (70, 9), (3, 5, 64)], ids=str)
+def test_equal_terms_of_columns_in_several_loops(sizes: tuple[int, ...]) -> None:
+    """Loops that are not one: parts of a sum end inside of the innermost, whatever is around it."""
+    whole = torch.full((*(2 * size for size in sizes), 21), 0.1)
+    part = whole[tuple(slice(0, size) for size in sizes)]
+    graph = ExampleGraph()
+    x = graph.input(part, "x")
+    dims = list(range(len(sizes)))
+    pair = [graph.call(p.sum, x, dims), graph.call(p.sum, graph.call(p.mul, x, 0.5), dims)]
+    found = Stepper(plan(graph.build(*pair)), threads=2)(*graph.examples)
+    exact = part[..., 0].double().sum()
+    for got, want in zip(found, (exact, exact / 2), strict=True):
+        torch.testing.assert_close(got.double(), want.expand_as(got), rtol=6e-7, atol=0)
 
 
 @settings(max_examples=3, deadline=None)

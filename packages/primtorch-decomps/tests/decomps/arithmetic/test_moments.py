@@ -36,6 +36,18 @@ def test_a_mean_whose_sum_overflows() -> None:
     torch.testing.assert_close(_means(torch.tensor([-3e38, 3e38, 3e38])), torch.tensor(1e38))
 
 
+@pytest.mark.parametrize("name", ["var_mean", "std_mean"])
+@pytest.mark.parametrize("dims", [[0], [1]], ids=str)
+def test_a_mean_of_terms_that_cancel(name: str, dims: list[int]) -> None:
+    """It has all its digits, as eager's, which is added up in float64."""
+    x = torch.randn(60, 90, generator=torch.Generator().manual_seed(3)) + 1e4 * (-1.0) ** torch.arange(90)
+    given = x if dims == [1] else x.t().contiguous()
+    module, inputs = aten_graph(getattr(torch.ops.aten, name).correction, (given, dims), {"correction": 1})
+    ((_, mean),) = decompose(module)(*inputs)
+    exact = given.double().mean(dims)
+    assert float((mean.double() - exact).abs().max()) <= 2**-24 * float(exact.abs().max())
+
+
 def test_what_is_not_finite_stays() -> None:
     assert _means(torch.tensor([1.0, float("nan"), 2.0])).isnan()
     check_operator("aten.var.correction", torch.tensor([1.0, float("inf"), 2.0]), None, correction=1)

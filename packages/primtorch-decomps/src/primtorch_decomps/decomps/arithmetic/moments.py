@@ -42,9 +42,7 @@ def moments(
     near = _scaled_mean(x, dims, number) if scaled else ops.div(reduce(ops.sum, x, dims, True), number)
     distance = x - near
     squares = reduce(ops.sum, distance * distance, dims, True)
-    freedom = (
-        max(number - correction, 0) if isinstance(number, int) else _not_negative(number - int(correction))
-    )
+    freedom = _freedom(number, correction)
     if x.device.type != "cpu":
         return ops.div(squares, freedom), near
     limit = near * near * (number * _FAR) if isinstance(number, int) else near * near * _FAR * number
@@ -53,6 +51,28 @@ def moments(
     offset = error * (1.0 / number) if isinstance(number, int) and number else ops.div(error, number)
     corrected = ops.maximum(squares - error * offset, 0.0)
     return ops.div(corrected, freedom), near + offset
+
+
+def wide_moments(x: PrimTensor, dims: Dims, correction: float = 0) -> tuple[PrimTensor, PrimTensor]:
+    """Variance and mean of float32 numbers over ``dims``, dimensions kept; the mean is added up in float64, as torch's
+    kernels for a CPU do. A mean that is far smaller than the numbers, whose signs differ, has all its digits then, and
+    what ``near`` is off by is known without a third pass.
+    """
+    number = count(x, dims)
+    mean = ops.div(reduce(ops.sum, ops.convert_dtype(x, torch.float64), dims, True), number)
+    near = ops.convert_dtype(mean, x.dtype)
+    distance = x - near
+    squares = ops.convert_dtype(reduce(ops.sum, distance * distance, dims, True), torch.float64)
+    offset = mean - ops.convert_dtype(near, torch.float64)
+    corrected = ops.maximum(squares - offset * offset * number, 0.0)
+    return ops.convert_dtype(ops.div(corrected, _freedom(number, correction)), x.dtype), near
+
+
+def _freedom(number: IntLike, correction: float) -> IntLike | float:
+    """Degrees of freedom."""
+    if isinstance(number, int):
+        return max(number - correction, 0)
+    return _not_negative(number - int(correction))
 
 
 def _not_negative(freedom: IntLike) -> IntLike:
@@ -69,7 +89,9 @@ def _scaled_mean(x: PrimTensor, dims: Dims, number: IntLike) -> PrimTensor:
     return ops.div(total, number) * 2.0**exponent
 
 
-def _variance(x: PrimTensor, dims: Dims, correction: Any, keepdim: bool) -> tuple[PrimTensor, PrimTensor]:
+def _variance(
+    x: PrimTensor, dims: Dims, correction: Any, keepdim: bool, *, exact_mean: bool = False
+) -> tuple[PrimTensor, PrimTensor]:
     if is_integral(x.dtype):
         raise RuleMismatchError("variance of integers")
     correction = 1 if correction is None else constant(correction)
@@ -77,8 +99,11 @@ def _variance(x: PrimTensor, dims: Dims, correction: Any, keepdim: bool) -> tupl
         correction = int(correction)
     elif not isinstance(count(x, dims), int):
         raise RuleMismatchError("a fractional correction of a symbolic count")
-    wide = ops.convert_dtype(x, compute_dtype(x.dtype))
-    variance, mean = moments(wide, dims, correction, scaled=x.dtype != torch.float16)
+    if exact_mean and x.dtype == torch.float32 and x.device.type == "cpu":
+        variance, mean = wide_moments(x, dims, correction)
+    else:
+        wide = ops.convert_dtype(x, compute_dtype(x.dtype))
+        variance, mean = moments(wide, dims, correction, scaled=x.dtype != torch.float16)
     if not keepdim:
         axes = canonical_dims(dims, x.rank)
         sizes = tuple(size for axis, size in enumerate(x.sizes) if axis not in axes)
@@ -100,7 +125,7 @@ def std(x: PrimTensor, dim: Dims = None, *, correction: Any = None, keepdim: boo
 def var_mean(
     x: PrimTensor, dim: Dims = None, *, correction: Any = None, keepdim: bool = False
 ) -> tuple[PrimTensor, PrimTensor]:
-    variance, mean = _variance(x, dim, correction, keepdim)
+    variance, mean = _variance(x, dim, correction, keepdim, exact_mean=True)
     return ops.convert_dtype(variance, x.dtype), ops.convert_dtype(mean, x.dtype)
 
 
@@ -108,5 +133,5 @@ def var_mean(
 def std_mean(
     x: PrimTensor, dim: Dims = None, *, correction: Any = None, keepdim: bool = False
 ) -> tuple[PrimTensor, PrimTensor]:
-    variance, mean = _variance(x, dim, correction, keepdim)
+    variance, mean = _variance(x, dim, correction, keepdim, exact_mean=True)
     return ops.convert_dtype(ops.sqrt(variance), x.dtype), ops.convert_dtype(mean, x.dtype)

@@ -269,11 +269,11 @@ class InnermostWriter(Writer):
             self.add(f"const int64_t {self.kernel.inner[-1].name} = strip;", *lines)
             self.close()
 
-    def _has_parts(self) -> bool:
+    def _has_parts(self, step: Pass) -> bool:
         if len(self.kernel.inner) != 1:
             return bool(self.kernel.inner)
         extent = self.kernel.inner[-1].extent
-        return not isinstance(extent, int) or extent >= LONG or any(map(self._gathers, self.kernel.passes))
+        return not isinstance(extent, int) or extent >= LONG or self._gathers(step)
 
     def _statements(
         self,

@@ -8,6 +8,7 @@ import torch
 
 from fx_interface.symbols import IntLike
 from inductor_codegen.codegen.cpp.analysis.skipped_passes import conditions_to_run
+from inductor_codegen.codegen.cpp.loops.lane_parts import PART, SHORT_PART, are_few, is_long, part_of
 from inductor_codegen.codegen.cpp.loops.reduction_streams import (
     STREAMS,
     additions,
@@ -35,10 +36,6 @@ PIECES = 16
 """Pieces that threads share where there are not as many rows as make up more."""
 KEPT = 1 << 18
 """Values that a block of rows may keep: they stay in a processor's own cache."""
-PART = 64
-"""Terms of a sum that are added up before their total joins the others, where each turn takes several."""
-SHORT_PART = 32
-"""The same where each turn takes one."""
 
 
 class LaneWriter(Writer):
@@ -128,8 +125,14 @@ class LaneWriter(Writer):
         fits = isinstance(extent, int) and extent <= self.lanes
         return -(-self.lanes // self.piece) if fits else self.lanes // self.piece
 
-    def _has_parts(self) -> bool:
-        return _part_of(self.kernel.inner, PART) > 0
+    def _has_parts(self, step: Pass) -> bool:
+        return part_of(self.kernel.inner, PART if self._takes_streams(step) else SHORT_PART) > 0
+
+    def _takes_streams(self, step: Pass) -> bool:
+        nodes = postorder([root for statement in step.points for root in roots_of(statement)])
+        return not are_few(self.kernel.inner) and may_stream(
+            self._accumulators_of(step), nodes, along_row=False
+        )
 
     def _kept_arrays(self) -> None:
         """Memory for what is kept of a block of rows: each lane's value at each point of the inner loops."""
@@ -182,9 +185,9 @@ class LaneWriter(Writer):
     def _points(self, step: Pass, accumulators: list[Accumulator], known: dict[Scalar, str]) -> None:
         """The inner loops; float sums over many points are made of the sums of parts."""
         inner = self.kernel.inner
-        nodes = postorder([root for statement in step.points for root in roots_of(statement)])
-        streams = not _are_few(inner) and may_stream(accumulators, nodes, along_row=False)
-        part = _part_of(inner, PART if streams else SHORT_PART)
+        streams = self._takes_streams(step)
+        part_terms = PART if streams else SHORT_PART
+        part = part_of(inner, part_terms)
         parts = [a for a in accumulators if a.splits] if part else []
         names = {a.item.accumulator: a.partial for a in parts}
         for accumulator in parts:
@@ -194,14 +197,17 @@ class LaneWriter(Writer):
         around, bounds = list(inner[:-1]), ("", "")
         if inner:
             bounds = ("0", self.names.size(inner[-1].extent))
+        counted = bool(parts) and is_long(inner[1:], part_terms)
         in_turns = bool(parts) and streams and not around
-        if in_turns:
-            end = bounds[1]
-            self.open(f"for (int64_t part = 0; part < {end}; part += {part})")
-            self.add(f"const int64_t part_end = {end} - part < {part} ? {end} : part + {part};")
-            bounds = ("part", "part_end")
+        if counted:
+            self.add("int64_t added = 0;")
         for loop in around:
             self._loop(loop)
+        if in_turns or counted:
+            end, terms = bounds[1], part_terms if counted else part
+            self.open(f"for (int64_t part = 0; part < {end}; part += {terms})")
+            self.add(f"const int64_t part_end = {end} - part < {terms} ? {end} : part + {terms};")
+            bounds = ("part", "part_end")
         if streams:
             bounds = self._streams(step, accumulators, known, names, bounds)
         if not inner or bounds[0] != bounds[1]:
@@ -212,7 +218,13 @@ class LaneWriter(Writer):
             if joins and not around and not in_turns:
                 self._join_after(part, joins)
             self.close(1 if inner else 0)
-        if joins and around:
+        if counted:
+            self.add("added += part_end - part;")
+            self.open(f"if (added >= {part_terms})")
+            self.add("added = 0;", *joins)
+            self.close(2 + len(around))
+            self.add(*joins)
+        elif joins and around:
             self.close(len(around) - 1)
             self._join_after(part, joins)
             self.close()
@@ -287,7 +299,7 @@ class LaneWriter(Writer):
         if begin.isdigit() and end.isdigit():
             return str(int(end) - (int(end) - int(begin)) % STREAMS), end
         extent = self.kernel.inner[-1].extent
-        if len(self.kernel.inner) == 1 and isinstance(extent, int) and extent % STREAMS == 0:
+        if isinstance(extent, int) and extent % STREAMS == 0:
             return end, end
         return f"{end} - ({end} - {begin}) % {STREAMS}", end
 
@@ -364,19 +376,3 @@ def _costs(node: Scalar) -> bool:
     return isinstance(node, Apply) or (
         isinstance(node, Load) and any(isinstance(atom, Quotient | Remainder) for atom in node.index.atoms())
     )
-
-
-def _are_few(inner: Sequence[LoopVar]) -> bool:
-    """Whether the points of the inner loops are so few that their terms may be added one after the other."""
-    points, last = extent_product(tuple(inner)), inner[-1].extent if inner else 1
-    return (isinstance(points, int) and points <= SHORT_PART) or (isinstance(last, int) and last < STREAMS)
-
-
-def _part_of(inner: Sequence[LoopVar], terms: int) -> int:
-    """Turns of the first inner loop that make up a part of ``terms``; 0 if all its turns are not many more."""
-    if not inner:
-        return 0
-    below = extent_product(tuple(inner[1:]))
-    turns = max(1, terms // below) if isinstance(below, int) and below else 1
-    extent = inner[0].extent
-    return 0 if isinstance(extent, int) and extent <= turns + turns // 2 else turns

@@ -19,7 +19,7 @@ from inductor_codegen.codegen.cpp.text.scope import (
 )
 from inductor_codegen.ir.index import Loaded, LoopVar, as_index, flatten
 from inductor_codegen.ir.kernel import Accumulate, Keep, Kernel, Pass, Statement, Store, extent_product
-from inductor_codegen.ir.scalar import Apply, Kept, Load, Scalar, Total, operands
+from inductor_codegen.ir.scalar import Apply, Guarded, Kept, Load, Scalar, Total, operands
 from inductor_codegen.ir.traverse import indices_of, postorder, roots_of, statements_of
 
 STACK_ELEMENTS = 8192
@@ -42,13 +42,19 @@ class Writer:
         self._totals: dict[int, str] = {}
         self.checked = _is_checked(statements_of(kernel.passes))
         sums = [item for item in statements_of(kernel.passes) if isinstance(item, Accumulate)]
-        in_parts = bool(sums) and self._has_parts()
         points = extent_product(kernel.inner)
         near = isinstance(points, int) and points < 2**31
-        self.accumulators = {i.accumulator: Accumulator(i, in_parts=in_parts, near=near) for i in sums}
+        self.accumulators = {i.accumulator: Accumulator(i, in_parts=False, near=near) for i in sums}
+        for step in kernel.passes if sums else ():
+            found = self._accumulators_of(step)
+            if found and self._has_parts(step):
+                for each in found:
+                    self.accumulators[each.item.accumulator] = Accumulator(
+                        each.item, in_parts=True, near=near
+                    )
 
-    def _has_parts(self) -> bool:
-        """Whether a reduction has enough terms for a sum to be made of the sums of parts."""
+    def _has_parts(self, step: Pass) -> bool:
+        """Whether a pass reduces enough terms for a sum to be made of the sums of parts."""
         raise NotImplementedError
 
     def add(self, *lines: str) -> None:
@@ -115,13 +121,17 @@ class Writer:
         return found
 
     def _gathers(self, step: Pass) -> bool:
-        """Whether a pass reads elements that data name. Not every compiler has vectors for that, for every processor:
-        its sums, one number after the other, are added in double throughout."""
+        """Whether a pass reads elements that data name, or only where data say. Not every compiler has vectors for
+        that, for every processor: its sums, one number after the other, are added in double throughout."""
         roots = [root for statement in step.points for root in roots_of(statement)]
         moving = self._moving(roots, conditions(roots))
         return any(
-            isinstance(node, Load)
-            and any(isinstance(atom, Loaded) and atom.scalar in moving for atom in node.index.atoms())
+            isinstance(node, Load | Guarded)
+            and any(
+                isinstance(atom, Loaded) and atom.scalar in moving
+                for index in indices_of(node)
+                for atom in index.atoms()
+            )
             for node in moving
         )
 
