@@ -310,3 +310,20 @@ def test_quasirandom_numbers(same):
         return engine.draw(2), mixed.draw(2), x + 1
 
     same(program, (torch.ones(2),))
+
+
+def test_integers_up_to_a_number_from_data(whole):
+    """A stripe of random width at a random place, as augmentations draw it; torch itself refuses an empty range."""
+
+    def f(x):
+        width = int(torch.randint(0, 3, (1,)))
+        start = int(torch.randint(0, x.shape[1] - width, (1,)))
+        x = x.clone()
+        x[:, start : start + width] = 0
+        return x
+
+    def pick(x, n):
+        return x + torch.randint(0, 2 - int(n), (1,)), torch.randperm(int(n))
+
+    whole(f, *[(X,)] * 4)
+    whole(pick, (X, torch.tensor(1)), (X, torch.tensor(0)), (X, torch.tensor(2)))

@@ -30,6 +30,13 @@ def required(one: IntLike, other: IntLike, env: ShapeEnv) -> bool:
     return env.expect(Relation("==", one, other))
 
 
+def required_at_most(one: IntLike, other: IntLike, env: ShapeEnv) -> bool:
+    """As ``at_most``, for what the operator fails without: where only data tell, it is left to the operator to check."""
+    if isinstance(one, int) and isinstance(other, int):
+        return one <= other
+    return one is other or env.expect(Relation("<=", one, other))
+
+
 def at_most(one: IntLike, other: IntLike, env: ShapeEnv) -> bool:
     """Whether ``one <= other``."""
     if isinstance(one, int) and isinstance(other, int):

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from fx_interface.symbols import ShapeEnv
+from fx_interface.symbols import Relation, ShapeEnv
 from fx_interface.tensor_spec import TensorSpec, contiguous_strides
 from primtorch_decomps import LIBRARY
 from primtorch_decomps.testing import check_open_spec, check_spec
@@ -92,3 +92,13 @@ def test_parameters_of_other_sizes_are_tried() -> None:
     specs = [TensorSpec((3,), (1,), kind, torch.device("cpu")) for kind in (torch.float32, torch.float64)]
     with pytest.raises(RuntimeError):
         LIBRARY.infer(torch.ops.aten.binomial.default, tuple(specs), {}, ShapeEnv())
+
+
+def test_numbers_from_data_are_expected_to_leave_a_choice() -> None:
+    """The kernel raises where there is none."""
+    env = ShapeEnv()
+    most = env.create_symbol(None, low=0, high=8)
+    found = LIBRARY.infer(torch.ops.aten.randint.low, (0, 5 - most, [2]), {}, env)
+    assert found.sizes == (2,)
+    assert env.expected == [Relation("<=", 1, 5 - most)]
+    assert LIBRARY.infer(torch.ops.aten.randperm.default, (most,), {}, env).sizes == (most,)

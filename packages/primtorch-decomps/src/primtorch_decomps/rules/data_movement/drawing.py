@@ -13,7 +13,7 @@ from primtorch_decomps.errors import RuleMismatchError
 from primtorch_decomps.pointwise import pointwise_spec
 from primtorch_decomps.registry import spec_rule
 from primtorch_decomps.rules.data_movement.scatter import fresh
-from primtorch_decomps.shapes import at_most, broadcast, same_sizes
+from primtorch_decomps.shapes import at_most, broadcast, required_at_most, same_sizes
 from primtorch_decomps.strides import preserved_strides
 
 
@@ -45,7 +45,7 @@ def randperm(
     pin_memory: Any = None,
     env: ShapeEnv,
 ) -> TensorSpec:
-    if not at_most(0, n, env):
+    if not required_at_most(0, n, env):
         raise RuleMismatchError("a permutation of less than nothing")
     return fresh((n,), dtype=dtype or torch.int64, device=device, env=env)
 
@@ -78,7 +78,8 @@ def randint_from(
     pin_memory: Any = None,
     env: ShapeEnv,
 ) -> TensorSpec:
-    if not all(at_most(0, number, env) for number in size) or at_most(high, low, env):
+    in_range = all(required_at_most(0, number, env) for number in size)
+    if not in_range or not required_at_most(low + 1, high, env):
         raise RuleMismatchError("no number to draw, or sizes below zero")
     return fresh(size, dtype=dtype or torch.int64, device=device, env=env)
 
