@@ -113,3 +113,37 @@ def test_a_module_whose_code_runs_sees_the_effects_before(same, monkeypatch, tmp
         return x + 1, capture_test_counting.seen, importlib.import_module("capture_test_counting").seen
 
     same(f, (X,), (X,))
+
+
+def test_a_part_that_a_module_imports_when_it_is_asked_for(monkeypatch, tmp_path, caplog):
+    """As ``numpy.random``: the attribute is there once the part has been imported, in the first call already."""
+    package = tmp_path / "capture_test_lazy"
+    package.mkdir()
+    (package / "__init__.py").write_text(
+        "def __getattr__(name):\n"
+        "    if name == 'part':\n"
+        "        import capture_test_lazy.part as part\n"
+        "        return part\n"
+        "    raise AttributeError(name)\n"
+    )
+    (package / "part.py").write_text("number = 3\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    import capture_test_lazy
+
+    from dynamo_capture import optimize
+
+    made = []
+
+    def backend(graph_module, inputs):
+        made.append(graph_module)
+        return graph_module.forward
+
+    fast = optimize(backend)(lambda x: x * capture_test_lazy.part.number)
+    for _ in range(2):
+        assert torch.equal(fast(X), X * 3)
+    assert len(made) == 1
+    capture_test_lazy.part.number = 4
+    assert torch.equal(fast(X), X * 4)
+    assert not caplog.records
+    monkeypatch.delitem(sys.modules, "capture_test_lazy")
+    monkeypatch.delitem(sys.modules, "capture_test_lazy.part")

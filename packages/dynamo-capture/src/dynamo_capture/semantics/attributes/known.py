@@ -114,14 +114,29 @@ class KnownAttributes(Lookup):
         if name == "__annotations__":
             raise _makes_annotations(module)
         if name[:2] != "__" and not hasattr(type(module), name) and (is_own or not hasattr(module, name)):
-            scope.guard_absent(name)
             if is_own and isinstance(vars(module).get("__getattr__"), types.FunctionType):
-                return scope.read("__getattr__").call(tx, [Const(name)], {})
+                return self._given_by_module(module, name)
+            scope.guard_absent(name)
             if is_own and "__getattr__" not in vars(module):
                 scope.guard_absent("__getattr__")
             if is_own and vars(module).get("__getattr__", ABSENT) is not ABSENT:
                 raise GraphBreak(DESCRIPTOR, f"a callable object answers for {_name_of(module)}.{name}")
         return tx.known(tx.fold(lambda: getattr(module, name)))
+
+    def _given_by_module(self, module: types.ModuleType, name: str) -> Value:
+        """What a ``__getattr__`` written in Python gives. One that imports a part of the module (``numpy.random``)
+        leaves the part there, where later calls find it."""
+        tx, scope = self._tx, self._tx.inliner.scope(vars(module))
+        try:
+            found = scope.read("__getattr__").call(tx, [Const(name)], {})
+        except Exception:
+            scope.guard_absent(name)
+            raise
+        left = vars(module).get(name, ABSENT)
+        if isinstance(left, types.ModuleType) and isinstance(found, Const) and found.value is left:
+            return self._of_python_module(module, name)
+        scope.guard_absent(name)
+        return found
 
     def of_class(self, owner: Const, name: str) -> Value:
         """``cls.name``."""

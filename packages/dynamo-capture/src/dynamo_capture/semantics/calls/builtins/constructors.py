@@ -19,6 +19,7 @@ from dynamo_capture.semantics.calls.builtins.new_classes import new_type
 from dynamo_capture.semantics.numbers import floats
 from dynamo_capture.semantics.registry import Handler, handles
 from dynamo_capture.semantics.tensors.arguments import numpy_numbers
+from dynamo_capture.semantics.tensors.content import data_floats
 from dynamo_capture.semantics.tensors.content.data_numbers import number_of, truth_of
 from dynamo_capture.semantics.tensors.content.late_parts import rows_of
 from dynamo_capture.values import (
@@ -118,6 +119,9 @@ def make_int(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
         return value
     if isinstance(value, DataCondition) and len(args) == 1 and value.tensor is not None:
         return number_of(tx, value)
+    made = data_floats.integer(tx, "int", value) if len(args) == 1 else None
+    if made is not None:
+        return made
     if isinstance(value, TensorValue):
         tx.tensors.check_special(value, "__int__")
         answer = tx.tensors.by_override(int, [value]) if len(args) == 1 else None
@@ -125,6 +129,9 @@ def make_int(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
             return _of_class(answer, int)
         if len(args) == 1:
             _refuse_several(tx, value, "__int__")
+            made = data_floats.integer_in(tx, value)
+            if made is not None:
+                return made
         args = [tx.tensors.number(value, "int() of a tensor reads its content"), *args[1:]]
         if args[0].expr is not None and len(args) == 1:
             return args[0]

@@ -239,6 +239,8 @@ def rounded(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     if isinstance(args[0], ObjectValue):
         return tx.calls.special(args[0], "__round__", args[1:])
     late = late_floats.rounded(tx, args)
+    if late is None and len(args) == 1 and not kwargs:
+        late = data_floats.integer(tx, "round", args[0])
     if late is not None:
         return late
     constants = [tx.index(arg) for arg in args]

@@ -45,3 +45,14 @@ def is_infinite(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Val
 @handles(math.isfinite)
 def is_finite(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
     return data_floats.asked(tx, "isfinite", args[0]) if len(args) == 1 else None
+
+
+def _rounded(name: str) -> Handler:
+    def compute(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+        return data_floats.integer(tx, name, args[0]) if len(args) == 1 and not kwargs else None
+
+    return compute
+
+
+for _name, _function in (("floor", math.floor), ("ceil", math.ceil), ("trunc", math.trunc)):
+    handles(_function)(_rounded(_name))

@@ -1,5 +1,5 @@
 """Floats that data tell: what follows from integers out of tensors (``correct.sum().item() / 64``, ``0.5 * n``), powers
-and roots of floats out of tensors, and questions about them (``norm < 1``).
+and roots of floats out of tensors, questions about them (``norm < 1``), and integers made of them (``int(8 * ratio)``).
 
 Python makes a float of each integer, rounded as the graph rounds it. Only a quotient of integers is computed exactly
 first: there the graph states that both are floats. It states as well that a divisor is positive. Where that does not
@@ -16,10 +16,10 @@ import torch
 from dynamo_capture.semantics.numbers import floats
 from dynamo_capture.semantics.tensors.content import data_numbers
 from dynamo_capture.sources.formulas import applied, apply, number
-from dynamo_capture.values import Const, Value, boolean, one_tensor
+from dynamo_capture.values import Const, TensorValue, Value, boolean, one_tensor
 from dynamo_capture.values.base import Context
 from dynamo_capture.values.tensors.float_bounds import Bounds, after_power, has_power
-from dynamo_capture.values.tensors.floating import ComputedFloat, RuntimeFloat
+from dynamo_capture.values.tensors.floating import ComputedFloat, DrawnFloat, RuntimeFloat
 from fx_interface.symbols import Relation
 
 
@@ -138,6 +138,42 @@ def absolute(tx: Context, value: Value) -> Value | None:
     made = one_tensor(tx.tensors.call_function(torch.abs, [value.tensor()], {}))
     bounds = Bounds(0.0, value.bounds.largest)
     return ComputedFloat(tx, apply("abs", value.formula), (value,), made, bounds=bounds)
+
+
+_ROUNDED: dict[str, Any] = {
+    "int": torch.trunc,
+    "trunc": torch.trunc,
+    "floor": torch.floor,
+    "ceil": torch.ceil,
+    "round": torch.round,
+}
+"""What gives an integer of a float: both halve to even."""
+
+
+def integer(tx: Context, name: str, value: Value) -> Value | None:
+    """``int(value)``, ``math.floor(value)`` and the like of a float that is drawn, or that data tell: an integer from
+    data. The graph states that it has 64 bits; where it has not, or is none, Python computes or raises. None for other
+    values."""
+    if not isinstance(value, (ComputedFloat, DrawnFloat)) or not value.is_open:
+        return None
+    if tx.tensors.modes or not tx.inference.follows_data:
+        return None
+    rounded = tx.tensors.call_function(_ROUNDED[name], [value.tensor()], {})
+    size = tx.tensors.call_function(torch.abs, [rounded], {})
+    fits = one_tensor(tx.tensors.call_function(operator.lt, [size, Const(2.0**63)], {}))
+    if not data_numbers.assume_true(tx, fits):
+        return None
+    return data_numbers.take_out(tx, one_tensor(rounded.call_method(tx, "to", [Const(torch.int64)], {})))
+
+
+def integer_in(tx: Context, tensor: TensorValue) -> Value | None:
+    """``int(tensor)`` of a tensor that holds one float, which is not known; None for others."""
+    spec = tensor.meta.spec
+    if not spec.dtype.is_floating_point or tensor.content is not None or tensor.meta.cls is not torch.Tensor:
+        return None
+    if not all(isinstance(size, int) and size == 1 for size in spec.sizes):
+        return None
+    return integer(tx, "int", tensor.call_method(tx, "item", [], {}))
 
 
 def is_of_data(value: Value) -> bool:
