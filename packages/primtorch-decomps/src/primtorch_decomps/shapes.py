@@ -31,7 +31,7 @@ def required(one: IntLike, other: IntLike, env: ShapeEnv) -> bool:
 
 
 def required_at_most(one: IntLike, other: IntLike, env: ShapeEnv) -> bool:
-    """As ``at_most``, for what the operator fails without: where only data tell, it is left to the operator to check."""
+    """As ``at_most``, for what an operator fails without: where only data tell, it is left to the operator to check."""
     if isinstance(one, int) and isinstance(other, int):
         return one <= other
     return one is other or env.expect(Relation("<=", one, other))
