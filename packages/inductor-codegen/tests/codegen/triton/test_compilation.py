@@ -134,7 +134,17 @@ from fx_interface.dialects import prims as p
 dtype = getattr(torch, sys.argv[2])
 graph = ExampleGraph()
 x, y, z = [graph.input(torch.randn(64, dtype=dtype), name) for name in "xyz"]
-program = plan(graph.build(graph.call(getattr(p, sys.argv[3]), graph.call(p.mul, x, y), z)))
+neg = lambda value: graph.call(p.neg, value)
+made = {
+    "xy + z": lambda: graph.call(p.add, graph.call(p.mul, x, y), z),
+    "xy - z": lambda: graph.call(p.sub, graph.call(p.mul, x, y), z),
+    "z - xy": lambda: graph.call(p.sub, z, graph.call(p.mul, x, y)),
+    "z + -(xy)": lambda: graph.call(p.add, z, neg(graph.call(p.mul, x, y))),
+    "xy + -z": lambda: graph.call(p.add, graph.call(p.mul, x, y), neg(z)),
+    "(-x)y + z": lambda: graph.call(p.add, graph.call(p.mul, neg(x), y), z),
+    "x(-2) + z": lambda: graph.call(p.add, graph.call(p.mul, x, -2.5), z),
+}
+program = plan(graph.build(made[sys.argv[3]]()))
 file = Path(sys.argv[1]) / "m.py"
 file.write_text(kernels_source(program))
 (kernel,) = program.kernels
@@ -165,9 +175,11 @@ def test_constants_are_the_dtypes(tmp_path: Path, dtype: str, count: int) -> Non
 
 @pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("operation", ["sub", "add"])
-def test_a_difference_of_a_product_is_rounded_alone(tmp_path: Path, dtype: str, operation: str) -> None:
-    assert _run(_CONTRACTED, tmp_path, dtype, operation) == f"{operation == 'add'}\n"
+@pytest.mark.parametrize(
+    "formula", ["xy + z", "xy - z", "z - xy", "z + -(xy)", "xy + -z", "(-x)y + z", "x(-2) + z"]
+)
+def test_a_difference_of_a_product_is_rounded_alone(tmp_path: Path, dtype: str, formula: str) -> None:
+    assert _run(_CONTRACTED, tmp_path, dtype, formula) == f"{formula == 'xy + z'}\n"
 
 
 @pytest.mark.slow

@@ -54,11 +54,31 @@ def test_what_is_not_finite_stays() -> None:
     check_operator("aten.var.correction", torch.tensor([1e30, -1e30, 2e30]), None, correction=1)
 
 
-def test_the_correction_is_for_devices_that_can_skip_it() -> None:
-    def passes(device: str) -> int:
-        x = torch.empty(8, 8, device=device)
-        module, _ = aten_graph(torch.ops.aten.var.correction, (x, [1]), {"correction": 1})
-        return sum(str(node.target) == "prims.sum" for node in decompose(module).graph.nodes)
+def _on_no_cpu(
+    operator: torch._ops.OpOverload, sizes: tuple[int, ...], *arguments: object
+) -> torch.fx.GraphModule:
+    """An operator's graph in primitives as it is for a device that is not a CPU."""
+    module, _ = aten_graph(operator, (torch.empty(sizes, device="meta"), *arguments), {})
+    return decompose(module)
 
-    assert passes("cpu") == 3
-    assert passes("meta") == 2
+
+def _sums(module: torch.fx.GraphModule) -> int:
+    return sum(str(node.target) == "prims.sum" for node in module.graph.nodes)
+
+
+def test_what_is_corrected_where_no_pass_can_be_skipped() -> None:
+    """Variances, by a sum beside that of the squares; the norms of networks not."""
+    on_cpu, _ = aten_graph(torch.ops.aten.var.correction, (torch.empty(8, 8), [1]), {"correction": 1})
+    assert _sums(decompose(on_cpu)) == 3
+    assert _sums(_on_no_cpu(torch.ops.aten.var.correction, (8, 8), [1])) == 3
+    assert _sums(_on_no_cpu(torch.ops.aten.native_layer_norm.default, (8, 8), [8], None, None, 1e-5)) == 2
+
+
+@pytest.mark.parametrize("number", [0.1, -3.3, 1e3 / 7])
+def test_equal_numbers_have_no_deviation_on_any_device(number: float) -> None:
+    """Whatever their mean is rounded to: it would have a gradient."""
+    module = _on_no_cpu(torch.ops.aten.std_mean.correction, (3, 1500), [1])
+    x = torch.full((3, 1500), number)
+    ((std, mean),) = module(x)
+    assert torch.equal(std, torch.zeros(3))
+    assert torch.equal(mean, x[:, 0])

@@ -42,11 +42,32 @@ _EXACT_IN_HALF = ("convert_dtype", "clone", "where")
 
 _CONTRACTED = (torch.float32, torch.float64)
 """Dtypes in which a product and a difference become one instruction, unless the difference is said to be rounded alone.
-Of ``x * y - amax(x * y)`` that would leave what the product was rounded by, and an exponential makes anything of it."""
+Of ``x * y - amax(x * y)`` that would leave what the product was rounded by, and an exponential makes anything of it. A
+sum with a number that is negated, ``amax(x * y) + -(x * y)``, is such a difference too."""
+
+
+def _is_difference_of_product(node: Apply) -> bool:
+    """Whether a node subtracts, or adds the negative of something, and a product is among its operands."""
+    products = [_is_product(operand) for operand in node.args]
+    return any(products) and (node.op == "sub" or (node.op == "add" and any(map(_is_negated, node.args))))
 
 
 def _is_product(scalar: Scalar) -> bool:
+    while isinstance(scalar, Apply) and scalar.op == "neg":
+        (scalar,) = scalar.args
     return isinstance(scalar, Apply) and scalar.op == "mul"
+
+
+def _is_negated(scalar: Scalar) -> bool:
+    """Whether a number is the negative of another, as far as the node and the factors of a product say."""
+    match scalar:
+        case Apply("neg"):
+            return True
+        case Apply("mul", args):
+            return any(map(_is_negated, args))
+        case Constant(value):
+            return value < 0
+    return False
 
 
 @dataclass
@@ -198,8 +219,8 @@ class Scope:
             arguments = [f"{argument}.to(tl.float32)" for argument in arguments]
             result = table[node.op].format(*arguments, type="tl.float32")
             return f"({result}).to({TYPES[node.dtype]})"
-        if node.op == "sub" and computing in _CONTRACTED and any(map(_is_product, node.args)):
-            return f"libdevice.sub_rn({', '.join(arguments)})"
+        if computing in _CONTRACTED and _is_difference_of_product(node):
+            return f"libdevice.{node.op}_rn({', '.join(arguments)})"
         return table[node.op].format(*arguments, type=TYPES[node.dtype])
 
     def _checked_index(self, wraps: bool, index: str, extent: str) -> str:

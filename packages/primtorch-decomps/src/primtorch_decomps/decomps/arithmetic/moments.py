@@ -21,7 +21,7 @@ _FAR = 2.0**-14
 
 
 def moments(
-    x: PrimTensor, dims: Dims, correction: float = 0, *, scaled: bool = False
+    x: PrimTensor, dims: Dims, correction: float = 0, *, scaled: bool = False, corrected: bool = False
 ) -> tuple[PrimTensor, PrimTensor]:
     """Variance and mean over ``dims``, dimensions kept.
 
@@ -35,22 +35,27 @@ def moments(
     ``m`` is off by some units in the last place, which counts only where it is far larger than the deviation. ``e`` is
     0 elsewhere: generated code skips the loop over a row that adds nothing but zeros. ``scaled`` makes the terms of the
     first sum small enough that it cannot overflow where the mean does not; of float16 it never does in float32. Other
-    devices than a CPU, where a pass cannot be skipped, take ``e`` for 0: torch's kernels there add up in one pass in
-    float32, and are off by more.
+    devices than a CPU, where a pass cannot be skipped, take ``e`` for 0 unless the variance is to be ``corrected``
+    there: torch's kernels add up in one pass in float32, and are off by more, but for equal numbers. ``e`` is then
+    added up beside the squares. Of equal numbers, all of them the same few units of the last place away from ``m``,
+    every term is a small integer times a power of two: their variance is 0, and a deviation of 0 has no gradient.
     """
     number = count(x, dims)
     near = _scaled_mean(x, dims, number) if scaled else ops.div(reduce(ops.sum, x, dims, True), number)
     distance = x - near
     squares = reduce(ops.sum, distance * distance, dims, True)
     freedom = _freedom(number, correction)
-    if x.device.type != "cpu":
+    if x.device.type != "cpu" and not corrected:
         return ops.div(squares, freedom), near
+    if x.device.type != "cpu":
+        error = reduce(ops.sum, distance, dims, True)
+        offset = ops.div(error, number)
+        return ops.div(ops.maximum(squares - error * offset, 0.0), freedom), near + offset
     limit = near * near * (number * _FAR) if isinstance(number, int) else near * near * _FAR * number
     far = ops.lt(squares, limit)
     error = reduce(ops.sum, ops.where(broadcast_to(far, x.sizes), distance, 0.0), dims, True)
     offset = error * (1.0 / number) if isinstance(number, int) and number else ops.div(error, number)
-    corrected = ops.maximum(squares - error * offset, 0.0)
-    return ops.div(corrected, freedom), near + offset
+    return ops.div(ops.maximum(squares - error * offset, 0.0), freedom), near + offset
 
 
 def wide_moments(x: PrimTensor, dims: Dims, correction: float = 0) -> tuple[PrimTensor, PrimTensor]:
@@ -103,7 +108,7 @@ def _variance(
         variance, mean = wide_moments(x, dims, correction)
     else:
         wide = ops.convert_dtype(x, compute_dtype(x.dtype))
-        variance, mean = moments(wide, dims, correction, scaled=x.dtype != torch.float16)
+        variance, mean = moments(wide, dims, correction, scaled=x.dtype != torch.float16, corrected=True)
     if not keepdim:
         axes = canonical_dims(dims, x.rank)
         sizes = tuple(size for axis, size in enumerate(x.sizes) if axis not in axes)
