@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from inductor_codegen.codegen.cpp.text.dtypes import COMPUTED, converted
+from inductor_codegen.codegen.cpp.text.dtypes import COMPUTED, converted, text_of_float
 from inductor_codegen.ir.scalar import Apply, Constant, Scalar
 
 MATH_FUNCTIONS = frozenset((
@@ -39,6 +39,12 @@ _INFIX = {
 _WRAPPING = {"add": "+", "sub": "-", "mul": "*", "neg": "-"}
 _BOOL_INFIX = {"add": "|", "mul": "&", "maximum": "|", "minimum": "&", "sub": "^"}
 _ROUNDING = {"floor": "floor", "ceil": "ceil", "trunc": "trunc", "round": "nearbyint"}
+_ROUNDED_PLAINLY = {
+    "round_bfloat16": "bfloat16_rounded_plainly",
+    "bits_of_bfloat16": "bfloat16_bits_plainly",
+    "upper_bits": "upper_bits",
+}
+"""Operations of ``analysis/plain_roundings.py``."""
 _PREAMBLE = frozenset({"sign", "maximum", "minimum", "trunc_div", "shift_left", "shift_right"})
 _BY_REMAINDER = {"remainder": "floor_remainder", "floor_div": "floor_div_floating"}
 """What is computed from the remainder towards zero."""
@@ -60,6 +66,8 @@ def operation(node: Apply, args: list[str]) -> str:
         return f"{args[0]} ? {args[1]} : {args[2]}"
     if node.op == "convert_dtype":
         return converted(args[0], compute, node.dtype)
+    if node.op in _ROUNDED_PLAINLY:
+        return f"{_ROUNDED_PLAINLY[node.op]}({text_of_float(args[0], compute)})"
     if node.op in ("wrap_index", "check_index"):
         return f"{node.op}({args[0]}, {args[1]}, bad)"
     if compute == torch.bool and node.op in _BOOL_INFIX:

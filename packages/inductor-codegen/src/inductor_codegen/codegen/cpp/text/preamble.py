@@ -132,6 +132,13 @@ INLINE uint16_t bfloat16_from_float(float f) {
   return (uint16_t)(f != f ? 0x7fc0u : rounded);
 }
 INLINE float bfloat16_rounded(float f) { return float_from_bfloat16(bfloat16_from_float(f)); }
+// The same of what is no NaN with a bit set among the lower 16.
+INLINE uint16_t bfloat16_bits_plainly(float f) {
+  uint32_t bits = bits_of_float(f);
+  return (uint16_t)((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
+}
+INLINE uint16_t upper_bits(float f) { return (uint16_t)(bits_of_float(f) >> 16); }
+INLINE float bfloat16_rounded_plainly(float f) { return float_from_bfloat16(bfloat16_bits_plainly(f)); }
 INLINE float float_from_half(uint16_t h) {
   uint32_t magnitude = (uint32_t)(h & 0x7fffu) << 13;
   float scaled = float_of_bits(magnitude) * 0x1p112f;
@@ -273,7 +280,7 @@ INLINE float single_tanh(float x) {
 
 
 _PREAMBLE = "\n".join([_TYPES, _ARITHMETIC, _SINGLE_MATH])
-_HALF_WORDS = ("half", "halves", "bfloat16")
+_HALF_WORDS = ("half", "halves", "bfloat16", "upper_bits")
 
 
 def with_preamble(kernels: Sequence[str]) -> str:
