@@ -129,7 +129,7 @@ DEFINITION_CHANGED = _kind(
 UNUSUAL_TENSOR = _kind(
     "CAP216",
     "a tensor of an unusual kind",
-    "sparse, quantized and wrapped tensors have no strided memory",
+    "quantized, wrapped and sparse tensors have no strided memory; of sparse ones some operations are known",
     "pass plain strided tensors",
 )
 DATA_NUMBER = _kind(

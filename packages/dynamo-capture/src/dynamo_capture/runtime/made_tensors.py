@@ -117,3 +117,14 @@ def new_distributed(
     for name, value in attributes.items():
         set_attribute(made, name, value)
     return made
+
+
+def sparse_of(
+    places: torch.Tensor, stored: torch.Tensor, sizes: tuple[int, ...], is_coalesced: bool
+) -> torch.Tensor:
+    """A sparse tensor in coordinate layout, with the history of what is ``stored``, whether gradients are on where the
+    graph ends or not."""
+    with torch.enable_grad():
+        return torch.sparse_coo_tensor(
+            places, stored, sizes, is_coalesced=is_coalesced or None, check_invariants=False
+        )

@@ -13,7 +13,7 @@ from typing import Any
 from dynamo_capture.semantics.modes.torch_function_modes import FunctionModes
 from dynamo_capture.semantics.regions import new_data
 from dynamo_capture.semantics.regions.transforms import dual_levels
-from dynamo_capture.semantics.tensor_subclasses import nested, operands, overrides, wrappers
+from dynamo_capture.semantics.tensor_subclasses import nested, operands, overrides, sparse, wrappers
 from dynamo_capture.semantics.tensor_subclasses.nested_stand_ins import Ragged
 from dynamo_capture.semantics.tensor_subclasses.subclass_region import Stretch
 from dynamo_capture.semantics.tensors import attributes, chosen_tensors
@@ -28,13 +28,25 @@ from dynamo_capture.values.tensors.chosen import ChosenValue
 _OWN_METHODS = (chosen_tensors.method_beside, overrides.own_method)
 """Who is asked about a method before it is taken for what torch gives each tensor."""
 
-_METHODS = (overrides.method_by_modes, overrides.method_by_class, nested.method, wrappers.method)
+_METHODS = (
+    overrides.method_by_modes,
+    overrides.method_by_class,
+    nested.method,
+    sparse.method,
+    wrappers.method,
+)
 """Who is asked about a method that torch gives each tensor, before torch."""
 
-_READERS = (overrides.attribute_by_modes, overrides.attribute_by_class, nested.attribute, wrappers.attribute)
+_READERS = (
+    overrides.attribute_by_modes,
+    overrides.attribute_by_class,
+    nested.attribute,
+    sparse.attribute,
+    wrappers.attribute,
+)
 """Who is asked about an attribute that torch gives each tensor, before torch."""
 
-_WRITERS = (overrides.check_setting, nested.set_attribute, wrappers.set_attribute)
+_WRITERS = (overrides.check_setting, nested.set_attribute, sparse.set_attribute, wrappers.set_attribute)
 """Who may set an attribute, before torch; each says whether it did."""
 
 
@@ -56,10 +68,12 @@ class Tensors(Operations, Inputs):
         overrides.by_classes,
         overrides.by_attributes,
         nested.by_rows,
+        sparse.by_parts,
         wrappers.by_dispatch,
         dual_levels.by_derivative,
     )
     input_kinds = (nested.existing, wrappers.existing)
+    unusual_kinds = (sparse.existing,)
     chooses = False
     disabled = 0
     skips_one = False

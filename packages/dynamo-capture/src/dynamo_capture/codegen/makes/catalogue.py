@@ -8,6 +8,7 @@ from dynamo_capture.codegen.makes import (
     modes,
     nested,
     numbers,
+    sparse,
     wrappers,
 )
 from dynamo_capture.codegen.reconstruct import MAKERS
@@ -21,5 +22,6 @@ __all__ = [
     "modes",
     "nested",
     "numbers",
+    "sparse",
     "wrappers",
 ]

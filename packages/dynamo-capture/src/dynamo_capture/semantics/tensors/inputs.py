@@ -67,6 +67,8 @@ class Inputs:
 
     input_kinds: ClassVar[tuple[Callable[[Context, Any, Source], TensorValue | None], ...]]
     """Who is asked about a tensor of a class that is not torch's plain ones, in order."""
+    unusual_kinds: ClassVar[tuple[Callable[[Context, Any, Source], TensorValue | None], ...]]
+    """Who is asked about a tensor of a plain class that is not strided memory, in order."""
 
     def __init__(self, tx: Context) -> None:
         self._tx = tx
@@ -106,6 +108,9 @@ class Inputs:
             with torch._C.DisableTorchFunctionSubclass():
                 return self._of_subclass(real, source)
         if real.layout is not torch.strided:
+            made = first_answer(self.unusual_kinds, tx, real, source)
+            if made is not None:
+                return made
             raise GraphBreak(
                 UNUSUAL_TENSOR, f"{source} is a tensor of the type {kind.__name__} and layout {real.layout}"
             )
