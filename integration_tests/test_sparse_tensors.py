@@ -1,4 +1,4 @@
-"""Sparse tensors through the whole stack: a graph convolution is one graph, tables with sparse gradients stay Python's."""
+"""Sparse tensors through the whole stack: a graph convolution is one graph; Python looks up with sparse gradients."""
 
 from __future__ import annotations
 
