@@ -219,11 +219,7 @@ class ResumeCodes:
             emitter.emit("RESUME", 0)
             _push_stack(emitter, parameters, names, stack)
             emitter.load_const(None)
-            for original in originals[index - 1 : index + 1]:
-                emitter.handler = twins[original].handler
-                emitter.emit(original.opname, original.arg)
-            emitter.handler = None
-            index += 1
+            index -= 1  # to the place itself: before it stands the SEND to which ``generator.throw`` goes back
         emitter.jump(twins[originals[index]])
         body.instructions = without_unreachable([*emitter.instructions, *body.instructions])
         _become_function(body, names, freevars)
