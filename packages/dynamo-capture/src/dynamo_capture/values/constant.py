@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import operator
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -13,7 +13,7 @@ import torch
 import fx_guards
 from dynamo_capture.foundation import numpy_types
 from dynamo_capture.foundation.class_members import is_heap_type, is_of_library, member, name_of
-from dynamo_capture.foundation.errors import NotConstant
+from dynamo_capture.foundation.errors import NotConstant, UserRaise
 from dynamo_capture.foundation.type_names import message_name
 from dynamo_capture.values.base import Context, IteratorStop, IteratorValue, T, Value
 from dynamo_capture.values.operator_methods import own_method
@@ -198,6 +198,34 @@ class Const(Value):
         if isinstance(self.value, (int, float, type(None), bool)):
             raise tx.raises(TypeError, f"{message_name(type(self.value))!r} object is not iterable")
         return super().iterate(tx)
+
+    def items_for_list(self, tx: Context) -> list[Value]:
+        iterator = self.iterate(tx)
+        self._ask_for_length(tx)
+        return iterator.drain(tx)
+
+    def one_by_one(self, tx: Context, hinted: bool = False) -> Iterator[Value]:
+        iterator = self.iterate(tx)
+        if hinted:
+            self._ask_for_length(tx)
+        return iterator.one_by_one(tx)
+
+    def _ask_for_length(self, tx: Context) -> None:
+        """As Python does before it makes a list, of a class whose metaclass is the program's."""
+        cls = type(self.value)
+        if not is_heap_type(cls) or is_of_library(cls):
+            return
+        for name in ("__len__", "__length_hint__"):
+            try:
+                answer = self._followed(tx, name, [])
+            except UserRaise as raised:
+                if not issubclass(raised.value.python_type(), TypeError):
+                    raise
+                continue
+            if isinstance(answer, Const) and type(answer.value) is int and answer.value >= 0:
+                return
+            if answer is not None and not answer.stands_for(NotImplemented):
+                raise self.unsupported("asking for the number of items")
 
     def describe(self) -> str:
         value = self.value

@@ -9,8 +9,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from dynamo_capture.foundation.break_kinds import OBJECT_OPERATION
-from dynamo_capture.foundation.class_members import member
+from dynamo_capture.foundation.class_members import is_immutable, member
 from dynamo_capture.foundation.errors import GraphBreak
+from dynamo_capture.foundation.known_objects import PLAIN
 from dynamo_capture.foundation.library_functions import is_function_of_library, module_of_function
 from dynamo_capture.values.base import Context
 
@@ -107,7 +108,7 @@ def check_metaclass(tx: Context, operand: Any, *specials: str | None) -> None:
 
 
 def check_shown(real: Any) -> None:
-    """A graph break where the text of an object, or of one in a container, runs code of a metaclass."""
+    """A graph break where the text of an object, or of one in a container, runs code of the program."""
     if isinstance(real, (list, tuple, set, frozenset)):
         for item in real:
             check_shown(item)
@@ -115,8 +116,16 @@ def check_shown(real: Any) -> None:
         for key, item in real.items():
             check_shown(key)
             check_shown(item)
-    elif isinstance(real, type) and type(real) is not type:
-        for name in ("__str__", "__repr__", "__format__"):
-            said = member(type(real), name)
-            if isinstance(said, types.FunctionType) and not is_function_of_library(said):
-                raise GraphBreak(OBJECT_OPERATION, f"{name} of {type(real).__name__}, the class of a class")
+    elif shown_by_program(real):
+        raise GraphBreak(
+            OBJECT_OPERATION, f"the text of what is of {type(real).__name__}, which code of the program says"
+        )
+
+
+def shown_by_program(real: Any) -> bool:
+    """Whether code of the program says what the text of an object is, of a member of an enumeration or a class."""
+    cls = type(real)
+    if cls in PLAIN or cls is type or is_immutable(cls):
+        return False
+    said = [member(cls, name) for name in ("__str__", "__repr__", "__format__")]
+    return any(isinstance(one, types.FunctionType) and not is_function_of_library(one) for one in said)

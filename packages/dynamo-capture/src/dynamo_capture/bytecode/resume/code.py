@@ -219,7 +219,9 @@ class ResumeCodes:
             emitter.emit("RESUME", 0)
             _push_stack(emitter, parameters, names, stack)
             emitter.load_const(None)
-            index -= 1  # to the place itself: before it stands the SEND to which ``generator.throw`` goes back
+            index -= (
+                1  # to the place itself: before it stands the SEND to which ``generator.throw`` goes back
+            )
         emitter.jump(twins[originals[index]])
         body.instructions = without_unreachable([*emitter.instructions, *body.instructions])
         _become_function(body, names, freevars)

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from dynamo_capture.foundation.break_kinds import CLASS_MADE, DESCRIPTOR, NOT_IN_PYTHON
-from dynamo_capture.foundation.class_members import runs_program
+from dynamo_capture.foundation.class_members import is_heap_type, runs_program
 from dynamo_capture.foundation.errors import GraphBreak, NotConstant
 from dynamo_capture.foundation.type_names import has_buffer
 from dynamo_capture.semantics.calls.builtins.construct import held_partial
@@ -224,6 +224,8 @@ def _make_plain(cls: type) -> Any:
             raise GraphBreak(
                 NOT_IN_PYTHON, f"{cls.__name__}() of a value that is not known while tracing"
             ) from None
+        if any(is_heap_type(type(given)) for given in (*plain, *named.values())):
+            raise GraphBreak(NOT_IN_PYTHON, f"{cls.__name__}() of what a class of the program may answer for")
         return Const(tx.fold(lambda: cls(*plain, **named)))
 
     return make

@@ -18,7 +18,7 @@ from dynamo_capture.semantics.operators import open_texts
 from dynamo_capture.semantics.registry import handles
 from dynamo_capture.values import Const, ObjectValue, Piece, SymValue, TextValue, Value
 from dynamo_capture.values.base import Context
-from dynamo_capture.values.operator_methods import check_shown
+from dynamo_capture.values.operator_methods import check_shown, shown_by_program
 
 
 def text_of(tx: Context, value: Value, name: str = "__str__") -> Value:
@@ -31,12 +31,7 @@ def text_of(tx: Context, value: Value, name: str = "__str__") -> Value:
             if found is str.__str__ and isinstance(value.base, Const):
                 return Const(str(value.base.value))
             if isinstance(found, types.FunctionType):
-                text = Const(found).call(tx, [value], {})
-                if not issubclass(text.python_type(), str):
-                    asked = "__repr__" if name == "__repr__" else "__str__"
-                    kind = text.python_type().__name__
-                    raise tx.raises(TypeError, f"{asked} returned non-string (type {kind})")
-                return text
+                return _checked(tx, Const(found).call(tx, [value], {}), name)
             if issubclass(value.cls, BaseException):
                 return text_of_exception(tx, value, name)
             if found is object.__repr__:  # says where the object is in memory: when the code runs
@@ -44,6 +39,28 @@ def text_of(tx: Context, value: Value, name: str = "__str__") -> Value:
             if special == "__str__" and found is not object.__str__:
                 break
     raise GraphBreak(UNKNOWN_VALUE, f"the text of {value.describe()}")
+
+
+def _said(tx: Context, value: Value, name: str, spec: list[Value]) -> Value | None:
+    """What code of the program gives as the text of a member of an enumeration, or of another object that is known."""
+    if type(value) is not Const or isinstance(value.value, type) or not shown_by_program(value.value):
+        return None
+    found = tx.attributes.in_class(type(value.value), name)
+    if name == "__str__" and found is object.__str__:
+        return _said(tx, value, "__repr__", spec)
+    if not isinstance(found, types.FunctionType):
+        return None
+    return _checked(tx, tx.inliner.call_function(Const(found), [value, *spec], {}), name)
+
+
+def _checked(tx: Context, text: Value, name: str) -> Value:
+    """What a special method has given, if it is a text."""
+    if issubclass(text.python_type(), str):
+        return text
+    kind = text.python_type().__name__
+    if name == "__format__":
+        raise tx.raises(TypeError, f"__format__ must return a str, not {kind}")
+    raise tx.raises(TypeError, f"{name} returned non-string (type {kind})")
 
 
 def shown(tx: Context, value: Value) -> Any:
@@ -80,7 +97,7 @@ def make_str(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     value = tx.force(args[0])
     if isinstance(value, SymValue):
         limit_lookups(tx, value)
-    made = open_texts.text(tx, value, 1)
+    made = open_texts.text(tx, value, 1) or _said(tx, value, "__str__", [])
     if made is not None:
         return made
     try:
@@ -92,7 +109,8 @@ def make_str(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
 
 @handles(repr)
 def representation(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    made = open_texts.text(tx, tx.force(args[0]), 2)
+    value = tx.force(args[0])
+    made = open_texts.text(tx, value, 2) or _said(tx, value, "__repr__", [])
     if made is not None:
         return made
     try:
@@ -110,12 +128,11 @@ def formatted(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value
     if isinstance(value, ObjectValue):
         custom = tx.attributes.in_class(value.cls, "__format__")
         if isinstance(custom, types.FunctionType):
-            made = tx.inliner.call_function(Const(custom), [value, Const(spec)], {})
-            if not issubclass(made.python_type(), str):
-                kind = made.python_type().__name__
-                raise tx.raises(TypeError, f"__format__ must return a str, not {kind}")
-            return made
-    open_text = open_texts.text(tx, tx.force(value), 0, spec)
+            return _checked(
+                tx, tx.inliner.call_function(Const(custom), [value, Const(spec)], {}), "__format__"
+            )
+    value = tx.force(value)
+    open_text = open_texts.text(tx, value, 0, spec) or _said(tx, value, "__format__", [Const(spec)])
     if open_text is not None:
         return open_text
     try:

@@ -9,7 +9,7 @@ import typing
 from typing import Any
 
 import fx_guards
-from dynamo_capture.foundation.break_kinds import DESCRIPTOR, NAMESPACE_ACCESS, NOT_IN_PYTHON
+from dynamo_capture.foundation.break_kinds import DESCRIPTOR, NAMESPACE_ACCESS, NOT_IN_PYTHON, OUTSIDE_WORLD
 from dynamo_capture.foundation.class_members import has_member, is_looked_up_by_program
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.foundation.library_functions import is_function_of_library
@@ -187,6 +187,12 @@ def frame_of_caller(tx: Context, args: list[Value], kwargs: dict[str, Value]) ->
         found = frame.shown = frame.shown or FrameValue(frame, found)
     shown: FrameValue = around[depth].shown
     return shown
+
+
+@handles(sys.setprofile, sys.settrace)
+def watching(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """A function of the program that is called for each call and line, in what follows too."""
+    raise GraphBreak(OUTSIDE_WORLD, "calls or lines are watched from here on, or no longer", as_written=True)
 
 
 def _called_right_from(frame: Frame, callee: Frame) -> bool:
