@@ -37,6 +37,17 @@ def required_at_most(one: IntLike, other: IntLike, env: ShapeEnv) -> bool:
     return one is other or env.expect(Relation("<=", one, other))
 
 
+def required_within(index: Sizes, whole: Sizes, axis: int | None, env: ShapeEnv) -> bool:
+    """Whether an index of as many dimensions is nowhere longer than ``whole``, but along ``axis``; or has no elements,
+    which no kernel looks at."""
+    fitting = (
+        required_at_most(one, other, env)
+        for dim, (one, other) in enumerate(zip(index, whole, strict=True))
+        if dim != axis
+    )
+    return all(fitting) or same(product(index), 0, env)
+
+
 def at_most(one: IntLike, other: IntLike, env: ShapeEnv) -> bool:
     """Whether ``one <= other``."""
     if isinstance(one, int) and isinstance(other, int):

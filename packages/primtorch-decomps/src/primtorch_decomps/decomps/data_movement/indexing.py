@@ -13,7 +13,13 @@ from primtorch_decomps.errors import RuleMismatchError
 from primtorch_decomps.prims import PrimTensor, broadcast_all, current_trace, ops
 from primtorch_decomps.registry import decomposes
 from primtorch_decomps.rules.data_movement.views import index_from_front
-from primtorch_decomps.shapes import broadcast, canonical_dim, has_empty_rows, slice_bounds
+from primtorch_decomps.shapes import (
+    broadcast,
+    canonical_dim,
+    has_empty_rows,
+    required_within,
+    slice_bounds,
+)
 from primtorch_decomps.strides import (
     HasLayout,
     Layout,
@@ -63,9 +69,11 @@ def index(x: PrimTensor, indices: Sequence[PrimTensor | None]) -> Any:
 def _gather_spec(
     x: TensorSpec, dim: int, index: TensorSpec, *, sparse_grad: bool = False, env: ShapeEnv
 ) -> TensorSpec:
-    canonical_dim(dim, x.rank)
-    if x.rank != index.rank:
-        raise RuleMismatchError("gather needs an index of the input's rank")
+    axis = canonical_dim(dim, x.rank)
+    if x.rank != index.rank or not required_within(index.sizes, x.sizes, axis, env):
+        raise RuleMismatchError(
+            "gather needs an index of the input's rank, no longer than the input elsewhere"
+        )
     return TensorSpec(index.sizes, contiguous_strides(index.sizes), x.dtype, x.device)
 
 
@@ -141,7 +149,7 @@ def overwritten_spec(x: TensorSpec, *args: Any, env: ShapeEnv, **kwargs: Any) ->
     return TensorSpec(x.sizes, overwritten_strides(x.sizes, x.strides, env), x.dtype, x.device)
 
 
-def _fits(src: TensorSpec, place: Sequence[IntLike], env: ShapeEnv) -> bool:
+def fits(src: TensorSpec, place: Sequence[IntLike], env: ShapeEnv) -> bool:
     """Whether what is written has the sizes of where it goes; those from data are checked when they are known."""
     return src.rank == len(place) and all(
         one is other or env.expect(Relation("==", one, other))
@@ -161,7 +169,7 @@ def _slice_scatter_spec(
 ) -> TensorSpec:
     axis = canonical_dim(dim, x.rank)
     _, _, length = slice_bounds(x.sizes[axis], start, end, step, env)
-    if not _fits(src, (*x.sizes[:axis], length, *x.sizes[axis + 1 :]), env):
+    if not fits(src, (*x.sizes[:axis], length, *x.sizes[axis + 1 :]), env):
         raise RuleMismatchError("a slice of other sizes than what is written there")
     return overwritten_spec(x, env=env)
 
@@ -191,7 +199,7 @@ def _select_scatter_spec(
     x: TensorSpec, src: TensorSpec, dim: int, index: IntLike, *, env: ShapeEnv
 ) -> TensorSpec:
     axis = canonical_dim(dim, x.rank)
-    if not _fits(src, (*x.sizes[:axis], *x.sizes[axis + 1 :]), env):
+    if not fits(src, (*x.sizes[:axis], *x.sizes[axis + 1 :]), env):
         raise RuleMismatchError("a part of other sizes than what is written there")
     return overwritten_spec(x, env=env)
 

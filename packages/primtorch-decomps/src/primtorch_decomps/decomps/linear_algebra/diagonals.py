@@ -11,7 +11,7 @@ from fx_interface.symbols import IntLike, ShapeEnv
 from fx_interface.tensor_spec import TensorSpec, contiguous_strides
 from primtorch_decomps import promotion
 from primtorch_decomps.decomps.arithmetic.reductions import accumulate
-from primtorch_decomps.decomps.data_movement.indexing import overwritten_spec
+from primtorch_decomps.decomps.data_movement.indexing import fits, overwritten_spec
 from primtorch_decomps.decomps.data_movement.views import diagonal
 from primtorch_decomps.errors import RuleMismatchError
 from primtorch_decomps.prims import PrimTensor, current_trace, ops
@@ -57,7 +57,18 @@ def _diagonal_of(values: PrimTensor, x: PrimTensor, dims: tuple[int, int], offse
     return ops.where(inside, _spread(values, x.sizes, *dims, offset), x)
 
 
-@decomposes("aten.diagonal_scatter.default", rule=overwritten_spec)
+def _diagonal_scatter_spec(
+    x: TensorSpec, src: TensorSpec, offset: int = 0, dim1: int = 0, dim2: int = 1, *, env: ShapeEnv
+) -> TensorSpec:
+    first, second = _axes(dim1, dim2, x.rank)
+    rest = [size for axis, size in enumerate(x.sizes) if axis not in (first, second)]
+    length = diagonal_length(x.sizes[first], x.sizes[second], offset, env)
+    if not fits(src, (*rest, length), env):
+        raise RuleMismatchError("a diagonal of other sizes than what is written there")
+    return overwritten_spec(x, env=env)
+
+
+@decomposes("aten.diagonal_scatter.default", rule=_diagonal_scatter_spec)
 def diagonal_scatter(
     x: PrimTensor, src: PrimTensor, offset: int = 0, dim1: int = 0, dim2: int = 1
 ) -> PrimTensor:

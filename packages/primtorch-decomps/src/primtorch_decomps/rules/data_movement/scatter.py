@@ -12,7 +12,7 @@ from fx_interface.tensor_spec import TensorSpec, contiguous_strides
 from primtorch_decomps.errors import RuleMismatchError
 from primtorch_decomps.promotion import is_integral
 from primtorch_decomps.registry import spec_rule
-from primtorch_decomps.shapes import at_most, broadcast, canonical_dim
+from primtorch_decomps.shapes import at_most, broadcast, canonical_dim, required, required_within
 from primtorch_decomps.strides import format_strides, overwritten_strides, preserved_strides
 
 
@@ -56,13 +56,52 @@ def like_first(x: TensorSpec, *args: Any, env: ShapeEnv, **kwargs: Any) -> Tenso
     "aten.scatter.reduce",
     "aten.scatter.value_reduce",
     "aten.scatter_reduce.two",
-    "aten.index_add.default",
-    "aten.index_copy.default",
-    "aten.index_reduce.default",
 )
-def fresh_first(x: TensorSpec, *args: Any, env: ShapeEnv, **kwargs: Any) -> TensorSpec:
-    """A changed copy of the first tensor, row-major."""
+def scatter(
+    x: TensorSpec,
+    dim: int,
+    index: TensorSpec,
+    source: Any,
+    *args: Any,
+    env: ShapeEnv,
+    **kwargs: Any,
+) -> TensorSpec:
+    """A changed copy of the first tensor, row-major. The index is nowhere longer than the source, and along ``dim``
+    alone longer than the tensor: generated code takes both from where the index says."""
+    axis = canonical_dim(dim, x.rank)
+    places, rank = _at_least_one(index.sizes), max(x.rank, 1)
+    sources = _at_least_one(source.sizes) if isinstance(source, TensorSpec) else places
+    if not (
+        len(places) == len(sources) == rank
+        and required_within(places, _at_least_one(x.sizes), axis, env)
+        and required_within(places, sources, None, env)
+    ):
+        raise RuleMismatchError("an index of other sizes than what is scattered")
     return _contiguous(x.sizes, x.dtype, x.device)
+
+
+@spec_rule("aten.index_add.default", "aten.index_copy.default", "aten.index_reduce.default")
+def by_index(
+    x: TensorSpec, dim: int, index: TensorSpec, source: TensorSpec, *args: Any, env: ShapeEnv, **kwargs: Any
+) -> TensorSpec:
+    """A changed copy of the first tensor, row-major; each index names the place of one slice of the source."""
+    axis = canonical_dim(dim, x.rank)
+    wanted = [*_at_least_one(x.sizes)]
+    wanted[axis] = index.numel
+    if index.rank > 1 or not _fits(_at_least_one(source.sizes), wanted, env):
+        raise RuleMismatchError("slices of other sizes, or not one for each index")
+    return _contiguous(x.sizes, x.dtype, x.device)
+
+
+def _at_least_one(sizes: Sequence[IntLike]) -> tuple[IntLike, ...]:
+    """The sizes of a number are those of one element."""
+    return tuple(sizes) or (1,)
+
+
+def _fits(sizes: Sequence[IntLike], wanted: Sequence[IntLike], env: ShapeEnv) -> bool:
+    return len(sizes) == len(wanted) and all(
+        required(one, other, env) for one, other in zip(sizes, wanted, strict=True)
+    )
 
 
 @spec_rule("aten.cumsum.default", "aten.cumprod.default")
