@@ -86,6 +86,8 @@ def make(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value | No
     flag = given.pop("is_coalesced", FALSE)
     if given.keys() != {"indices", "values", "size"} or tx.levels or tx.tensors.modes:
         return None
+    if torch.sparse.check_sparse_tensor_invariants.is_enabled():  # the places are to be checked
+        return None
     places, stored = tx.force(given["indices"]), tx.force(given["values"])
     if type(places) is not TensorValue or type(stored) is not TensorValue:
         return None
@@ -103,8 +105,7 @@ def make(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value | No
         return None
     if not torch.is_grad_enabled() and stored.meta.requires_grad:
         stored = one_tensor(stored.call_method(tx, "detach", [], {}))
-    is_short = tx.decide(Relation("<=", form.sizes[1], 1))
-    return SparseValue(places, stored, sizes, is_short or bool(tx.constant(flag)))
+    return SparseValue(places, stored, sizes, _is_short(tx, places) or bool(tx.constant(flag)))
 
 
 def _with_sparse_gradient(place: int) -> Handler:
@@ -189,11 +190,19 @@ def by_parts(tx: Context, call: Operation) -> Value | None:
 
 @handles(torch.sparse.sum)
 def total(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
-    """The sum of all that is stored; None for a sum over dimensions."""
-    owner = tx.force(args[0]) if len(args) == 1 and not kwargs else NONE
+    """The sum of all that is stored, or of a matrix along a dimension: a sparse vector. None for other sums."""
+    owner = tx.force(args[0]) if len(args) in (1, 2) and kwargs.keys() <= {"dim"} else NONE
     if not isinstance(owner, SparseValue):
         return None
-    return owner.stored.call_method(tx, "sum", [], {})
+    dim = tx.force(kwargs["dim"] if "dim" in kwargs else args[1] if len(args) > 1 else NONE)
+    if is_none(dim):
+        return owner.stored.call_method(tx, "sum", [], {})
+    sizes, known = owner.meta.spec.sizes, dim.known_as(int)
+    if known is None or len(sizes) != 2 or owner.stored.meta.spec.rank != 1 or not -2 <= known < 2:
+        return None
+    kept = 1 - known % 2
+    places = one_tensor(owner.places.call_method(tx, "narrow", [Const(0), Const(kept), Const(1)], {}))
+    return _coalesced(tx, SparseValue(places, owner.stored, (sizes[kept],), _is_short(tx, places)))
 
 
 def _computed(tx: Context, name: str, args: Sequence[Value], kwargs: dict[str, Value]) -> Value | None:
@@ -207,6 +216,8 @@ def _computed(tx: Context, name: str, args: Sequence[Value], kwargs: dict[str, V
     if len(others) != 1:
         return None
     other = others[0]
+    if name == "add":
+        return _added(tx, owner, other)
     if name in _PRODUCTS and isinstance(owner, SparseValue) and type(other) is TensorValue:
         return _product(tx, owner, other)
     if name == "mul" and isinstance(other, SparseValue):
@@ -239,6 +250,31 @@ def _scaled(tx: Context, function: Any, owner: SparseValue, factor: Value) -> Va
         return None
     made = one_tensor(tx.tensors.call_function(function, [owner.stored, factor], {}))
     return SparseValue(owner.places, made, owner.meta.spec.sizes, owner.is_coalesced)
+
+
+def _added(tx: Context, one: Value, other: Value) -> Value | None:
+    """The sum of two sparse tensors of a form; of two that are coalesced torch gives one that is."""
+    if not isinstance(one, SparseValue) or not isinstance(other, SparseValue):
+        return None
+    mine, theirs = one.meta.spec, other.meta.spec
+    if mine.dtype is not theirs.dtype or mine.dtype not in _DTYPES or mine.device != theirs.device:
+        return None
+    if mine.rank != theirs.rank or one.stored.meta.spec.rank != other.stored.meta.spec.rank:
+        return None
+    pairs = zip(mine.sizes, theirs.sizes, strict=True)
+    if not all(tx.decide(Relation("==", size, beside)) for size, beside in pairs):
+        return None
+    places, stored = (
+        one_tensor(tx.tensors.call_function(torch.cat, [TupleValue(list(parts)), Const(dim)], {}))
+        for parts, dim in (((one.places, other.places), 1), ((one.stored, other.stored), 0))
+    )
+    joined = SparseValue(places, stored, mine.sizes, _is_short(tx, places))
+    return _coalesced(tx, joined) if one.is_coalesced and other.is_coalesced else joined
+
+
+def _is_short(tx: Context, places: TensorValue) -> bool:
+    """Whether so little is stored that torch takes it for coalesced."""
+    return tx.decide(Relation("<=", places.meta.spec.sizes[1], 1))
 
 
 def _dense(tx: Context, owner: SparseValue) -> Value | None:
@@ -290,6 +326,18 @@ def _detached(tx: Context, owner: SparseValue) -> Value:
     return SparseValue(owner.places, made, owner.meta.spec.sizes, owner.is_coalesced)
 
 
+def _of_each(function: Any) -> Callable[[Context, SparseValue], Value | None]:
+    """A function that keeps zeros, of a coalesced tensor: others torch coalesces first. It has few derivatives."""
+
+    def compute(tx: Context, owner: SparseValue) -> Value | None:
+        if not owner.is_coalesced or owner.meta.requires_grad or owner.meta.spec.dtype not in _DTYPES:
+            return None
+        made = one_tensor(tx.tensors.call_function(function, [owner.stored], {}))
+        return SparseValue(owner.places, made, owner.meta.spec.sizes, True)
+
+    return compute
+
+
 def _part(name: str, of_coalesced: bool) -> Callable[[Context, SparseValue], Value | None]:
     def read(tx: Context, owner: SparseValue) -> Value | None:
         part: TensorValue = getattr(owner, name)
@@ -308,6 +356,7 @@ _ASKED: dict[str, Callable[[Context, SparseValue], Value | None]] = {
     "t": _transposed,
     "neg": _negated,
     "detach": _detached,
+    **{name: _of_each(getattr(torch, name)) for name in ("abs", "relu", "sqrt", "sin", "tanh")},
     "sum": lambda tx, owner: owner.stored.call_method(tx, "sum", [], {}),
     "indices": _part("places", True),
     "values": _part("stored", True),
