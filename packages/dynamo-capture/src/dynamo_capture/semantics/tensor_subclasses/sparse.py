@@ -86,7 +86,7 @@ def make(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value | No
     flag = given.pop("is_coalesced", FALSE)
     if given.keys() != {"indices", "values", "size"} or tx.levels or tx.tensors.modes:
         return None
-    if torch.sparse.check_sparse_tensor_invariants.is_enabled():  # the places are to be checked
+    if torch._C._check_sparse_tensor_invariants():  # the places are to be checked
         return None
     places, stored = tx.force(given["indices"]), tx.force(given["values"])
     if type(places) is not TensorValue or type(stored) is not TensorValue:
