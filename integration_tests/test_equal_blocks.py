@@ -112,8 +112,8 @@ def _planned(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, Any]]:
     found: list[tuple[Any, Any]] = []
     by_blocks = pipeline._by_blocks
 
-    def asked(graph: Any, examples: Any, options: Any) -> Any:
-        made = by_blocks(graph, examples, options)
+    def asked(graph: Any, examples: Any, options: Any, choose: Any) -> Any:
+        made = by_blocks(graph, examples, options, choose)
         traced = pipeline.primitive_graphs(graph, examples, options)
         forward = inductor_codegen.plan(traced.forward, traced.layouts)
         backward = None
@@ -206,6 +206,6 @@ def test_who_listens_hears_of_the_whole_graph() -> None:
     graphs = []
     with listening(lambda event: graphs.append(event.facts["graph"]) if event.kind == "decompose" else None):
         _trained(Stack(), torch.randint(0, 11, (3, 5)))
-    forward, _ = graphs
+    forward, *_ = graphs
     targets = [node.target for node in forward.graph.nodes if node.op == "call_function"]
     assert targets.count(torch.ops.aten.gelu.default) == LAYERS

@@ -164,7 +164,8 @@ class BackwardPlan:
     ``saving``: where in eager's graph a node has saved something, to inputs and, by numbers behind those of the
     inputs, to the results that ``earlier_results`` lists;
     ``reading``: where the backward graph computes with something else than arriving gradients; ``saved_specs``: of
-    each saved value.
+    each saved value; ``absent``: the tangents that the usual graph is given None for
+    (``runtime.gradients.partial_backward``).
     """
 
     symbols: tuple[int, ...]
@@ -185,6 +186,7 @@ class BackwardPlan:
     saving: tuple[Region, ...] = ()
     reading: tuple[Region, ...] = ()
     saved_specs: tuple[TensorSpec, ...] = ()
+    absent: tuple[int, ...] = ()
 
     def inputs_from_results(self) -> dict[int, int]:
         """The backward graph's inputs, by number, that are results of the forward graph, and these by number."""

@@ -25,6 +25,7 @@ import fx_interface
 import inductor_codegen
 import primtorch_decomps
 from aot_autograd import finish, has_parts
+from aot_autograd.runtime.gradients.partial_backward import PartialBackward
 from fx_interface import SHAPE_ENV_KEY, CompiledGraph, UnsupportedProgramError
 from fx_interface.events import span
 from fx_interface.execution.rehearsal import rehearsal_of
@@ -57,23 +58,15 @@ FEWEST_NODES = 80
 
 
 @dataclass(frozen=True, slots=True)
-class _Compiled:
-    """The parts of a compiled program."""
-
-    plan: JointPlan
-    forward: Any
-    backward: Any | None
-
-
-@dataclass(frozen=True, slots=True)
 class PrimitiveGraphs:
-    """What native code is made of. ``layouts`` are the forward's."""
+    """What native code is made of. ``layouts`` are the forward's; ``whole`` as in ``StoredProgram``."""
 
     plan: JointPlan
     forward: GraphModule
     layouts: Layouts
     backward: GraphModule | None = None
     backward_layouts: Layouts | None = None
+    whole: bytes | None = None
 
 
 def compile_captured(
@@ -85,14 +78,13 @@ def compile_captured(
     UnsupportedProgramError for what the caller must run eagerly.
     """
 
-    def compile_part(part: GraphModule, examples: Sequence[Any]) -> tuple[CompiledGraph, JointPlan]:
-        made = _load_or_compile(part, examples, options)
-        forward, backward = made.forward, made.backward
-        if options.cuda_graphs:
-            from fxstack.programs.recorded import recorded  # an option that few ask for
-
-            beside_threads = options.cuda_graphs == "beside threads"
-            forward, backward = recorded(made.plan, forward, backward, part, beside_threads=beside_threads)
+    def compile_part(
+        part: GraphModule, examples: Sequence[Any], is_all: bool = False
+    ) -> tuple[CompiledGraph, JointPlan]:
+        made, key = _load_or_compile(part, examples, options, is_all)
+        forward, backward = _recorded(made, part, options)
+        if made.whole is not None and backward is not None:
+            backward = PartialBackward(backward, functools.partial(_whole, made, key, part, options))
         run = finish(made.plan, forward, backward, fallback=forward_of(part), rehearse=rehearsal_of(part))
         return run, made.plan
 
@@ -105,7 +97,7 @@ def compile_captured(
                 logger.info("a graph is not cut where gradients are sent or looked at: %s", error)
         if has_parts(graph_module):
             return aot_autograd.compile_in_parts(graph_module, example_inputs, compile_part)
-        return compile_part(graph_module, example_inputs)[0]
+        return compile_part(graph_module, example_inputs, is_all=True)[0]
     except MissingCompilerError as error:
         if options.on_missing_compiler == "error":
             raise
@@ -128,12 +120,51 @@ def _warn_once(text: str) -> None:
     logger.warning("%s", text)
 
 
+def _recorded(made: StoredProgram, part: GraphModule, options: Options) -> tuple[Any, Any | None]:
+    if not options.cuda_graphs:
+        return made.forward, made.backward
+    from fxstack.programs.recorded import recorded  # an option that few ask for
+
+    beside_threads = options.cuda_graphs == "beside threads"
+    return recorded(made.plan, made.forward, made.backward, part, beside_threads=beside_threads)
+
+
+def _whole(made: StoredProgram, key: str | None, part: GraphModule, options: Options) -> Any:
+    """The backward that takes all gradients, compiled now; processes that come later find it in the place of the other
+    one."""
+    from fxstack.programs.usual_backward import kept_layouts, kept_text  # where a guess was wrong
+
+    assert made.whole is not None
+    assert made.plan.backward is not None
+    graph = kept_text(made.whole)
+    given = kept_layouts(made.plan.backward, graph)
+    store = _store(options) if options.cache else None
+    primitive = _primitive(graph, options)
+    layouts = inductor_codegen.choose_layouts(primitive, given, exact=options.mode == "strict")
+    compiled = inductor_codegen.compile_graph(primitive, _chosen(options), store=store, layouts=layouts)
+    plan = replace(made.plan, backward=replace(made.plan.backward, absent=()))
+    with_all = replace(made, plan=plan, backward=compiled, whole=None)
+    if key is not None and store is not None:
+        store_program(key, with_all, store)
+    return _recorded(with_all, part, options)[1]
+
+
+def _chosen(options: Options) -> CodegenOptions:
+    return inductor_codegen.CodegenOptions(
+        cache=options.cache,
+        compiler=options.compiler,
+        debug=bool(options.debug_kernels),
+        autotune=options.autotune,
+    )
+
+
 def _load_or_compile(
-    graph_module: GraphModule, example_inputs: Sequence[Any], options: Options
-) -> _Compiled | StoredProgram:
+    graph_module: GraphModule, example_inputs: Sequence[Any], options: Options, is_all: bool
+) -> tuple[StoredProgram, str | None]:
+    """The program, and the name that it is kept under. ``is_all``: it is no part of another one."""
     if not options.cache:
         with temporary_store() as passing:
-            return _compile(graph_module, example_inputs, options, passing)
+            return _compile(graph_module, example_inputs, options, passing, is_all), None
     assert options.cache_dir is not None
     store = _store(options)
     # names of kernels for people have lines in them, which the key leaves out
@@ -143,13 +174,13 @@ def _load_or_compile(
         stored = None if key is None else load_program(key, env, store)
         event.note(hit=stored is not None)
     if stored is not None:
-        return stored
+        return stored, key
     known = 0 if env is None else len(env.guards)
-    made = _compile(graph_module, example_inputs, options, store)
+    made = _compile(graph_module, example_inputs, options, store, is_all)
+    made = replace(made, guards=() if env is None else tuple(env.guards[known:]))
     if key is not None:
-        guards = () if env is None else tuple(env.guards[known:])
-        store_program(key, StoredProgram(made.plan, made.forward, made.backward, guards), store)
-    return made
+        store_program(key, made, store)
+    return made, key
 
 
 def _store(options: Options) -> ArtifactStore:
@@ -161,32 +192,34 @@ def _store(options: Options) -> ArtifactStore:
 
 
 def _compile(
-    graph_module: GraphModule, example_inputs: Sequence[Any], options: Options, store: ArtifactStore
-) -> _Compiled:
+    graph_module: GraphModule,
+    example_inputs: Sequence[Any],
+    options: Options,
+    store: ArtifactStore,
+    is_all: bool,
+) -> StoredProgram:
     inductor_codegen.require_compiler(
         options.compiler
     )  # before the work that would be for nothing without one
-    chosen = inductor_codegen.CodegenOptions(
-        compiler=options.compiler, debug=bool(options.debug_kernels), autotune=options.autotune
-    )
+    chosen = _chosen(options)
     planned = _by_blocks(graph_module, example_inputs, options, inductor_codegen.chooser(chosen, store))
     if planned is not None:
         return _compile_planned(planned, chosen, store)
-    traced = primitive_graphs(graph_module, example_inputs, options)
+    traced = primitive_graphs(graph_module, example_inputs, options, usual=is_all)
     if traced.backward is None:
         forward = inductor_codegen.compile_graph(traced.forward, chosen, store=store, layouts=traced.layouts)
-        return _Compiled(traced.plan, forward, None)
+        return StoredProgram(traced.plan, forward, None)
     begun = inductor_codegen.begin_graph(traced.forward, chosen, store=store, layouts=traced.layouts)
     compile_backward = functools.partial(
         inductor_codegen.compile_graph, traced.backward, chosen, store=store, layouts=traced.backward_layouts
     )
-    return _with_backward(traced.plan, begun, compile_backward)
+    return replace(_with_backward(traced.plan, begun, compile_backward), whole=traced.whole)
 
 
-def _compile_planned(planned: Planned, chosen: CodegenOptions, store: ArtifactStore) -> _Compiled:
+def _compile_planned(planned: Planned, chosen: CodegenOptions, store: ArtifactStore) -> StoredProgram:
     env = ShapeEnv()  # its sizes are fixed
     if planned.backward is None:
-        return _Compiled(
+        return StoredProgram(
             planned.plan, inductor_codegen.compile_program(planned.forward, store, chosen, env), None
         )
     begun = inductor_codegen.begin_program(planned.forward, store, chosen, env)
@@ -198,7 +231,7 @@ def _compile_planned(planned: Planned, chosen: CodegenOptions, store: ArtifactSt
 
 def _with_backward(
     plan: JointPlan, begun: Pending[CompiledGraph], compile_backward: Callable[[], CompiledGraph]
-) -> _Compiled:
+) -> StoredProgram:
     """The backward is compiled while the C++ compiler is at work on the forward that has begun."""
     try:
         backward = compile_backward()
@@ -207,7 +240,7 @@ def _with_backward(
         raise
     finally:
         begun.wait()
-    return _Compiled(plan, begun.result(), backward)
+    return StoredProgram(plan, begun.result(), backward)
 
 
 def _by_blocks(
@@ -233,9 +266,10 @@ def _by_blocks(
 
 
 def primitive_graphs(
-    graph_module: GraphModule, example_inputs: Sequence[Any], options: Options
+    graph_module: GraphModule, example_inputs: Sequence[Any], options: Options, *, usual: bool = False
 ) -> PrimitiveGraphs:
-    """A captured graph traced ahead of time and in primitives, with layouts chosen: all but native code."""
+    """A captured graph traced ahead of time and in primitives, with layouts chosen: all but native code. ``usual``: the
+    backward may be one for the gradients that usually arrive."""
     if options.verify:
         fx_interface.verify(graph_module)
     partition = _partitioner(options, example_inputs)
@@ -251,13 +285,19 @@ def primitive_graphs(
     layouts = inductor_codegen.choose_layouts(forward, saved=traced.backward is not None, exact=exact)
     if traced.backward is None:
         return PrimitiveGraphs(traced.plan, forward, layouts)
-    backward = _primitive(traced.backward, options)
     assert traced.plan.backward is not None
+    plan, graph, whole = traced.plan, traced.backward, None
+    if usual and len(traced.plan.backward.tangents) > 1:
+        from fxstack.programs.usual_backward import usual_backward  # where there are several results
+
+        plan, graph, whole = usual_backward(plan, graph)
+    backward = _primitive(graph, options)
     passed = traced.plan.backward.inputs_from_results()
     given = {mine: layouts.saved[result] for mine, result in passed.items() if result in layouts.saved}
-    plan = replace(traced.plan, backward=traced.plan.backward.laid_out(given))
+    assert plan.backward is not None
+    plan = replace(plan, backward=plan.backward.laid_out(given))
     backward_layouts = inductor_codegen.choose_layouts(backward, given, exact=exact)
-    return PrimitiveGraphs(plan, forward, layouts, backward, backward_layouts)
+    return PrimitiveGraphs(plan, forward, layouts, backward, backward_layouts, whole)
 
 
 def _decompositions(options: Options, partition: Partitioner) -> Mapping[OpOverload, Callable[..., Any]]:

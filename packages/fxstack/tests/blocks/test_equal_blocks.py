@@ -23,9 +23,9 @@ def captured(monkeypatch: pytest.MonkeyPatch, f: Callable[..., Any], *args: Any)
     found: list[Captured] = []
     whole = pipeline._compile
 
-    def asked(graph, examples, options, store):  # type: ignore[no-untyped-def]
+    def asked(graph, examples, *rest):  # type: ignore[no-untyped-def]
         found.append((graph, list(examples)))
-        return whole(graph, examples, options, store)
+        return whole(graph, examples, *rest)
 
     monkeypatch.setattr(pipeline, "_compile", asked)
     fxstack.compile(f, fullgraph=True, options={"cache": False})(*args)

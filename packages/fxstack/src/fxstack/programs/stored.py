@@ -16,16 +16,19 @@ from inductor_codegen.cache import ArtifactStore
 from inductor_codegen.native.stored import load_graph
 
 logger = logging.getLogger("fxstack")
+_WHOLE = "backward"
 
 
 @dataclass(frozen=True, slots=True)
 class StoredProgram:
-    """A compiled program. ``guards`` are the relations between sizes that its compilation recorded."""
+    """A compiled program. ``guards`` are the relations between sizes that its compilation recorded; ``whole`` is the
+    text of the backward that takes all gradients, where ``backward`` does not (``usual_backward``)."""
 
     plan: JointPlan
     forward: Any
     backward: Any | None
-    guards: tuple[ShapeGuard, ...]
+    guards: tuple[ShapeGuard, ...] = ()
+    whole: bytes | None = None
 
 
 def store_program(key: str, program: StoredProgram, store: ArtifactStore) -> None:
@@ -40,7 +43,7 @@ def store_program(key: str, program: StoredProgram, store: ArtifactStore) -> Non
                 for guard in program.guards
             ],
         }
-        store.put(key, metadata)
+        store.put(key, metadata, {} if program.whole is None else {_WHOLE: program.whole})
     except UnsupportedProgramError as error:
         logger.info("a program is not kept in the cache: %s", error)
     except OSError as error:
@@ -67,7 +70,8 @@ def load_program(key: str, env: ShapeEnv | None, store: ArtifactStore) -> Stored
         )
         plan = plan_from_data(metadata["plan"])
         names = (metadata["forward"], metadata["backward"])
-    except (CorruptArtifactError, KeyError, TypeError, ValueError) as error:
+        whole = found.files[_WHOLE].read_bytes() if _WHOLE in found.files else None
+    except (CorruptArtifactError, KeyError, OSError, TypeError, ValueError) as error:
         logger.warning("a corrupt program in the cache is compiled again: %s", error)
         return None
     if not _fit(guards, env):
@@ -79,7 +83,7 @@ def load_program(key: str, env: ShapeEnv | None, store: ArtifactStore) -> Stored
     for guard in guards:
         assert env is not None
         env.require(guard.relation)
-    return StoredProgram(plan, forward, backward, guards)
+    return StoredProgram(plan, forward, backward, guards, whole)
 
 
 def _fit(guards: Sequence[ShapeGuard], env: ShapeEnv | None) -> bool:

@@ -19,6 +19,7 @@ from aot_autograd.runtime.double_backward.second_derivatives import Repetition, 
 from aot_autograd.runtime.double_backward.unseen import run_unseen
 from aot_autograd.runtime.gradients.between_results import possible
 from aot_autograd.runtime.gradients.incoming_gradients import are_plain, dense, resolved, tangent_reader
+from aot_autograd.runtime.gradients.partial_backward import PartialBackward
 from aot_autograd.runtime.gradients.saved_values import Choice, Collector
 from aot_autograd.runtime.saved import owned, released
 from fx_interface.backend import CompiledGraph
@@ -27,6 +28,7 @@ from fx_interface.torch_internals.dispatch_mode import operators_are_watched, wi
 
 _log = logging.getLogger(__name__)
 _NOTHING_CUT: Mapping[int, Any] = MappingProxyType({})
+_NONE: frozenset[int] = frozenset()
 _DOUBTFUL = (
     "gradients of some results of a compiled function are NaN, which may come of the results that have no gradient; "
     "the function cannot be run again to tell: %s"
@@ -38,6 +40,7 @@ class Backward:
     compiled for, and what the backward is for (None: everything); gives those of its inputs."""
 
     __slots__ = (
+        "_absent",
         "_arrives",
         "_depends",
         "_earlier",
@@ -47,6 +50,7 @@ class Backward:
         "_linked",
         "_nan_from_zeros",
         "_owning",
+        "_partial",
         "_passed",
         "_places",
         "_positions",
@@ -61,9 +65,15 @@ class Backward:
     )
 
     def __init__(
-        self, plan: JointPlan, backward_plan: BackwardPlan, backward: CompiledGraph, repetition: Repetition
+        self,
+        plan: JointPlan,
+        backward_plan: BackwardPlan,
+        backward: CompiledGraph | PartialBackward,
+        repetition: Repetition,
     ) -> None:
-        self._graph, self._owning = backward, getattr(backward, "call_owning", None)
+        self._partial = backward if isinstance(backward, PartialBackward) else None
+        usual = backward.usual if isinstance(backward, PartialBackward) else backward
+        self._graph, self._owning = usual, getattr(usual, "call_owning", None)
         self._repetition = repetition
         self._inputs = plan.inputs
         self._sized = bool(plan.symbols or plan.born)
@@ -72,6 +82,7 @@ class Backward:
         self._arrives = arrives
         self._tangents = [(arrives[t.graph_index], tangent_reader(plan, t)) for t in backward_plan.tangents]
         self._positions = [position for position, _ in self._tangents]
+        self._absent = frozenset(self._positions[number] for number in backward_plan.absent)
         self.collector = Collector(plan, backward_plan, self._positions)
         self._symbols = backward_plan.symbols
         first = len(backward_plan.symbols)
@@ -183,13 +194,18 @@ class Backward:
         sizes = ctx.sizes if self._sized else ()
         given = [sizes[number] for number in self._symbols]
         given += saved
-        passed = (self._passed if last else ()) + self._append_tangents(given, grads, sizes)
-        if passed and self._owning is not None:
+        graph, owning, absent = self._graph, self._owning, self._absent
+        if absent and any(grads[position] is not None for position in absent):
+            assert self._partial is not None
+            graph, absent = self._partial.whole, _NONE
+            owning = getattr(graph, "call_owning", None)
+        passed = (self._passed if last else ()) + self._append_tangents(given, grads, sizes, absent)
+        if passed and owning is not None:
             if last:
                 saved.clear()
-            results = self._owning(given, passed)
+            results = owning(given, passed)
         else:
-            results = self._graph(*given)
+            results = graph(*given)
         gradients: list[Any] = [None] * self._inputs
         for index, place in self._places:
             gradients[index] = results[place] if place >= 0 else given[-1 - place]
@@ -201,11 +217,15 @@ class Backward:
         return tuple(gradients)
 
     def _append_tangents(
-        self, given: list[Any], grads: Sequence[Any], sizes: Sequence[int]
+        self, given: list[Any], grads: Sequence[Any], sizes: Sequence[int], absent: frozenset[int]
     ) -> tuple[int, ...]:
-        """Append the gradients that the graph reads; the places of those that are made here and used once."""
+        """Append the gradients that the graph reads, None for the ``absent``; the places of those that are made here
+        and used once."""
         own: tuple[int, ...] = ()
         for position, read in self._tangents:
+            if position in absent:
+                given.append(None)
+                continue
             arrived = grads[position]
             made = read(arrived, sizes)
             if made is not arrived and len(given) not in self._used_again:
