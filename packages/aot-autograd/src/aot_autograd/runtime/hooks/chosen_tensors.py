@@ -209,8 +209,8 @@ class Reach:
     def reached(self, node: Any, grads: Sequence[Any]) -> tuple[Sequence[Any], list[int]]:
         """Of gradients that arrive at the node those that eager's graph would take further, others as None, and the
         inputs that no chosen tensor lies behind."""
-        edges = edges_of_inputs(node)
-        wanted = {index for index, _ in self._leading if _leads(edges, index)}
+        edges, leaves = edges_of_inputs(node), _leaves_of_this_backward()
+        wanted = {index for index, _ in self._leading if _leads(edges.get(index), leaves)}
         reached = {place for index, places in self._leading if index in wanted for place in places}
         kept = [
             None if place in self._places and place not in reached else g for place, g in enumerate(grads)
@@ -239,8 +239,13 @@ def edges_of_inputs(node: Any) -> dict[int, Edge]:
     return found
 
 
-def _leads(edges: Mapping[int, Edge], index: int) -> bool:
-    return index in edges and leads_on(*edges[index])
+def _leads(edge: Edge | None, leaves: frozenset[int]) -> bool:
+    """Whether a chosen tensor lies behind an edge; ``leaves`` are those that were chosen, if that can be told."""
+    if edge is None:
+        return False
+    if leaves and type(edge.node) is _Leaf:  # as most are
+        return id(edge.node.variable) in leaves
+    return leads_on(*edge)
 
 
 def is_reached_at(node: weakref.ref[Any], place: int) -> bool:
