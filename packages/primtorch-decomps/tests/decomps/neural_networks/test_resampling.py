@@ -7,6 +7,7 @@ import torch
 
 from fx_interface.dialects import prims as p
 from primtorch_decomps import decompose
+from primtorch_decomps.decomps.neural_networks.resampling import _MOST_TIMES, _NEAR, _single
 from primtorch_decomps.testing import (
     aten_graph,
     check_open_spec,
@@ -87,3 +88,38 @@ def test_shuffled_pixels_of_any_size() -> None:
     for layout in (x, x.to(memory_format=torch.channels_last)):
         check_open_spec("aten.pixel_shuffle.default", layout, 2)
         check_open_spec("aten.pixel_unshuffle.default", layout, 2)
+
+
+@pytest.mark.parametrize("exact", ["", "_exact"])
+def test_whole_multiples_of_row_major_images_are_no_look_up(exact: str) -> None:
+    op = getattr(torch.ops.aten, f"{'_' if exact else ''}upsample_nearest{exact}2d").default
+    for x, size in ((IMAGE, [10, 21]), (IMAGE.bfloat16(), [5, 28]), (IMAGE[:, :, :1], [6, 7])):
+        module, _ = aten_graph(op, (x, size), {})
+        assert p.index not in [node.target for node in decompose(module).graph.nodes]
+        check_spec(op, (x, size), {})
+        check_values(op, (x, size), {})
+    for x, size, *scales in ((LAST, [10, 14]), (IMAGE, [10, 13]), (IMAGE, [15, 14], 3.1, 2.0)):
+        module, _ = aten_graph(op, (x, size, *scales), {})
+        assert p.index in [node.target for node in decompose(module).graph.nodes]
+        check_values(op, (x, size, *scales), {})
+
+
+def test_positions_of_whole_multiples() -> None:
+    places = torch.arange(_NEAR)
+    for factor in range(2, _MOST_TIMES + 1):
+        step = _single(1.0 / factor)
+        for shift in (0.0, 0.5):
+            assert torch.equal(((places.float() + shift) * step).floor().long(), places // factor)
+
+
+@pytest.mark.parametrize("scale", [1.15, 1.19, 2.1, 2.19])
+@pytest.mark.parametrize("exact", ["", "_exact"])
+def test_scales_that_sizes_do_not_tell(exact: str, scale: float) -> None:
+    """5 * 1.15 is 5 elements, 5 * 2.1 10: torch's kernel of images does not look at the scale then, the others do."""
+    size = int(5 * scale)
+    for rank, x in ((1, torch.randn(2, 3, 5)), (2, IMAGE), (2, LAST), (3, torch.randn(1, 2, 3, 4, 5))):
+        op = getattr(torch.ops.aten, f"{'_' if exact else ''}upsample_nearest{exact}{rank}d").default
+        axis = 2 if rank == 2 else rank + 1
+        sizes = [size if at == axis else n for at, n in enumerate(x.shape)][2:]
+        scales = [scale if at == axis else 1.0 for at in range(x.dim())][2:]
+        check_values(op, (x, sizes, *scales), {})

@@ -11,7 +11,7 @@ import torch
 from fx_interface.symbols import IntLike, Relation, ShapeEnv, mod
 from fx_interface.tensor_spec import TensorSpec, contiguous_strides
 from primtorch_decomps.errors import RuleMismatchError
-from primtorch_decomps.prims import PrimTensor, ops
+from primtorch_decomps.prims import PrimTensor, current_trace, ops
 from primtorch_decomps.registry import decomposes
 from primtorch_decomps.rules.images.pooling import native_strides, suggested_strides
 from primtorch_decomps.shapes import same
@@ -33,9 +33,8 @@ def _looked_up(x: PrimTensor, places: Mapping[int, PrimTensor]) -> PrimTensor:
     return ops.index(x, indices)
 
 
-def _nearest(source: int, size: int, scale: float | None, shift: float, device: torch.device) -> PrimTensor:
+def _nearest(source: int, size: int, step: float, shift: float, device: torch.device) -> PrimTensor:
     """Positions floor((i + shift) * step) for i below ``size``, at most the last of ``source`` elements."""
-    step = _single(1.0 / scale) if scale is not None and scale > 0 else _single(source / size)
     places = ops.convert_dtype(ops.iota(size, 0, 1, torch.int64, device), torch.float32)
     if shift:
         places = places + shift
@@ -43,25 +42,61 @@ def _nearest(source: int, size: int, scale: float | None, shift: float, device: 
     return ops.minimum(index, source - 1)
 
 
+_MOST_TIMES, _NEAR = 32, 1 << 16
+"""Factors and sizes up to which floor(i * (1 / factor)) of float32 is i // factor, with half a step added, too."""
+
+
+def _step(source: int, size: int, scale: float | None, by_size: bool) -> float:
+    """How far apart the sources of neighbours are. ``by_size``: where sizes are the same or the double, the scale does
+    not matter, as for torch's kernel of images on a CPU."""
+    if scale is None or scale <= 0 or (by_size and size in (source, 2 * source)):
+        return _single(source / size)
+    return _single(1.0 / scale)
+
+
+def _times(source: int, size: int, step: float) -> int:
+    """How many times each element stands beside itself in the result; 0 if that differs."""
+    factor, rest = divmod(size, source)
+    is_whole = not rest and factor <= _MOST_TIMES and size <= _NEAR
+    return factor if is_whole and step == _single(1.0 / factor) else 0
+
+
+def _repeated(x: PrimTensor, factors: Sequence[int]) -> PrimTensor:
+    """``x`` with each element of its last dimensions so many times, without a look-up."""
+    outer = x.rank - len(factors)
+    sizes, kept = [*x.sizes[:outer]], [*range(outer)]
+    for size, factor in zip(x.sizes[outer:], factors, strict=True):
+        kept.append(len(sizes))
+        sizes += [size, factor]
+    whole = [size * factor for size, factor in zip(x.sizes[outer:], factors, strict=True)]
+    return ops.reshape(ops.broadcast_in_dim(x, tuple(sizes), tuple(kept)), (*x.sizes[:outer], *whole))
+
+
 def _scaled(rank: int, shift: float) -> Callable[..., Any]:
     """Nearest-neighbour scaling of the last ``rank`` dimensions."""
 
     def function(x: PrimTensor, output_size: Sequence[IntLike], *scales: float | None) -> Any:
-        whole = [*x.sizes[2:], *output_size]
-        if not all(isinstance(n, int) and n > 0 for n in whole):
+        sources = [n for n in x.sizes[2:] if isinstance(n, int) and n > 0]
+        sizes = [n for n in output_size if isinstance(n, int) and n > 0]
+        if len(sources) != x.rank - 2 or len(sizes) != len(output_size):
             return NotImplemented
-        places: dict[int, PrimTensor] = {}
-        if any(size != source for size, source in zip(output_size, x.sizes[2:], strict=True)):
-            for number, size in enumerate(output_size):
-                scale = scales[number] if number < len(scales) else None
-                source = x.sizes[2 + number]
-                assert isinstance(size, int)
-                assert isinstance(source, int)
-                if size == source:
-                    places[2 + number] = ops.iota(size, 0, 1, torch.int64, x.device)
-                else:
-                    places[2 + number] = _nearest(source, size, scale, shift, x.device)
-        return _looked_up(x, places) if places else ops.clone(x)
+        by_size = rank == 2 and not shift and x.device.type == "cpu"
+        axes = list(zip(sources, sizes, [*scales, *[None] * rank], strict=False))
+        steps = [_step(*axis, by_size) for axis in axes]
+        factors = [_times(source, size, step) for (source, size, _), step in zip(axes, steps, strict=True)]
+        if all(factor == 1 for factor in factors):
+            return ops.clone(x)
+        whole = (*x.sizes[:2], *sizes)
+        row_major = suggested_strides(whole, x.spec, current_trace().env) == contiguous_strides(whole)
+        if all(factors) and row_major:
+            return _repeated(x, factors)
+        places = {
+            axis: ops.iota(size, 0, 1, torch.int64, x.device)
+            if factors[axis - 2] == 1
+            else _nearest(source, size, steps[axis - 2], shift, x.device)
+            for axis, (source, size, _) in enumerate(axes, 2)
+        }
+        return _looked_up(x, places)
 
     return function
 
