@@ -30,6 +30,9 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...], tuple[Any, ...]]] = 
         lambda x, i, s: x.scatter_reduce(0, i, s, "amax"), (X, _zeros(3, 5), X[:3]), (X, _zeros(4, 5), X[:3]),
     ),
     "gather": (lambda x, i: x.gather(0, i), (X, _zeros(9, 4)), (X, _zeros(9, 6))),
+    "a gradient of softmax": (
+        lambda x, y: torch.ops.aten._softmax_backward_data(x, y, 0, x.dtype), (X, X), (X, torch.ones(7, 5)),
+    ),
     "diagonal_scatter": (lambda x, s: x.diagonal_scatter(s), (X, torch.ones(5)), (X, torch.ones(4))),
 }  # fmt: skip
 

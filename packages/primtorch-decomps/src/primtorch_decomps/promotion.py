@@ -113,6 +113,11 @@ def constant(number: Any) -> Any:
 
 def statistics_dtype(x: Any, weight: Any, bias: Any = None) -> torch.dtype:
     """The dtype in which normalisations return statistics: on a CPU the input's, unless parameters are of float32."""
+    return parameters_dtype(x, weight, bias) if x.device.type == "cpu" else compute_dtype(x.dtype)
+
+
+def parameters_dtype(x: Any, weight: Any, bias: Any = None) -> torch.dtype:
+    """The input's dtype, or the parameters' where these are of float32: of group norm's statistics on any device."""
     mixed = any(p is not None and p.dtype is not x.dtype for p in (weight, bias))
     own: torch.dtype = x.dtype
-    return compute_dtype(own) if mixed or x.device.type != "cpu" else own
+    return compute_dtype(own) if mixed else own

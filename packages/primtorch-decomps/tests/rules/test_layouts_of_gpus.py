@@ -83,3 +83,21 @@ def test_kernels_refuse_operands_on_two_devices(op: Any, args: Any, is_kept: boo
 
     module, _ = aten_graph(op, args, {}, apart)
     assert any(node.target is op for node in decompose(module).graph.nodes) is is_kept
+
+
+@pytest.mark.parametrize(
+    ("parameters", "expected"), [(torch.bfloat16, torch.bfloat16), (torch.float32, torch.float32)]
+)
+def test_statistics_of_group_norm_have_the_dtype_of_parameters(
+    parameters: torch.dtype, expected: torch.dtype
+) -> None:
+    """As on a CPU; its gradient's kernel refuses others. Layer norm's are of float32 on a GPU."""
+    x, weight = on_gpu(2, 6, 3, dtype=torch.bfloat16), on_gpu(6, dtype=parameters)
+    group = LIBRARY.infer(
+        ATEN.native_group_norm.default, (x, weight, weight, 2, 6, 3, 2, 1e-5), {}, ShapeEnv()
+    )
+    layer = LIBRARY.infer(
+        ATEN.native_layer_norm.default, (x, [3], *[on_gpu(3, dtype=parameters)] * 2, 1e-5), {}, ShapeEnv()
+    )
+    assert [spec.dtype for spec in group] == [torch.bfloat16, expected, expected]
+    assert [spec.dtype for spec in layer] == [torch.bfloat16, torch.float32, torch.float32]

@@ -12,7 +12,7 @@ from fx_interface.tensor_spec import TensorSpec, contiguous_strides
 from primtorch_decomps.decomps.arithmetic.moments import moments
 from primtorch_decomps.errors import RuleMismatchError
 from primtorch_decomps.prims import PrimTensor, broadcast_to, current_trace, ops
-from primtorch_decomps.promotion import compute_dtype, statistics_dtype
+from primtorch_decomps.promotion import compute_dtype, parameters_dtype, statistics_dtype
 from primtorch_decomps.registry import decomposes
 from primtorch_decomps.shapes import same_sizes
 from primtorch_decomps.strides import is_strided_channels_last
@@ -235,7 +235,7 @@ def native_group_norm(
     if weight is not None:
         result = result * by_channel(weight, x.rank)
     result = shifted(result, None if bias is None else by_channel(bias, x.rank))
-    stored = statistics_dtype(x, weight, bias)
+    stored = parameters_dtype(x, weight, bias)
     return (
         ops.convert_dtype(broadcast_to(result, x.sizes), x.dtype),
         ops.convert_dtype(ops.reshape(mean, (N, group)), stored),

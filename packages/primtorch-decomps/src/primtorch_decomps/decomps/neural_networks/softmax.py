@@ -12,7 +12,7 @@ from primtorch_decomps.errors import RuleMismatchError
 from primtorch_decomps.prims import PrimTensor, keep_dims, ops
 from primtorch_decomps.promotion import compute_dtype
 from primtorch_decomps.registry import decomposes
-from primtorch_decomps.shapes import canonical_dim
+from primtorch_decomps.shapes import canonical_dim, required
 from primtorch_decomps.strides import any_zero
 
 
@@ -44,6 +44,10 @@ def _backward_spec(
     grad: TensorSpec, output: TensorSpec, dim: int, input_dtype: torch.dtype, *, env: ShapeEnv
 ) -> TensorSpec:
     canonical_dim(dim, grad.rank)
+    if grad.rank != output.rank or not all(
+        required(one, other, env) for one, other in zip(grad.sizes, output.sizes, strict=True)
+    ):
+        raise RuleMismatchError("a gradient of other sizes than the result")
     return TensorSpec(grad.sizes, contiguous_strides(grad.sizes), input_dtype, grad.device)
 
 

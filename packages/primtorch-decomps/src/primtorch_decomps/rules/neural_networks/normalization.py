@@ -10,7 +10,7 @@ import torch
 from fx_interface.symbols import IntLike, ShapeEnv, mod
 from fx_interface.tensor_spec import TensorSpec
 from primtorch_decomps.errors import RuleMismatchError
-from primtorch_decomps.promotion import statistics_dtype
+from primtorch_decomps.promotion import parameters_dtype
 from primtorch_decomps.registry import spec_rule
 from primtorch_decomps.rules.images.pooling import native_strides
 from primtorch_decomps.rules.linear_algebra.matmul import fresh
@@ -73,7 +73,7 @@ def native_group_norm(
     env: ShapeEnv,
 ) -> tuple[TensorSpec, TensorSpec, TensorSpec]:
     _grouped(x, N, C, HxW, group, env)
-    statistics = _as(fresh((N, group), x), statistics_dtype(x, weight, bias))
+    statistics = _as(fresh((N, group), x), parameters_dtype(x, weight, bias))
     return _in_memory_format(x, env), statistics, statistics
 
 
