@@ -1,5 +1,6 @@
 """Python that programs written by hand have found: generators, texts, metaclasses and what is being handled."""
 
+import contextlib
 import enum
 import sys
 
@@ -199,3 +200,50 @@ def test_a_profiler_that_the_program_starts():
         way(torch.ones(2))
         told.append([one for one in SAID if one[1] in ("called", "program")])
     assert told[1:] == told[:-1]
+
+
+def _of_a_branch(x):
+    if x.sum() > 3:
+        one = 1
+    else:
+        two = 2
+    print(end="")
+    return x + 1, sorted(locals())
+
+
+def _of_a_loop(x):
+    for i in range(x.shape[0] - 2):
+        made = x * i
+        print(end="")
+    return x + 1, sorted(locals())
+
+
+def _of_a_block(x):
+    with contextlib.suppress(KeyError):
+        first = x * 2
+        print(end="")
+        if x.shape[0] > 3:
+            raise KeyError
+        second = 2
+    del first
+    before = sorted(locals())
+    print(end="")
+    return x + 1, before, sorted(vars()), eval("x.shape[0]")
+
+
+def _of_a_pattern(x):
+    match x.shape[0]:
+        case 3:
+            one = 1
+        case n if n > 4:
+            two = 2
+    print(end="")
+    return x + 1, dir(), "{x.shape}".format(**locals())
+
+
+SHOWING = (_of_a_branch, _of_a_loop, _of_a_block, _of_a_pattern)
+
+
+@pytest.mark.parametrize("program", SHOWING, ids=lambda program: program.__name__)
+def test_variables_that_only_some_ways_give_a_value_are_shown(same, program):
+    same(program, (torch.ones(3),), (torch.ones(3) * 2,), (torch.ones(5),))

@@ -109,7 +109,8 @@ def live_variables(body: CodeBody, flow: ControlFlow | None = None) -> list[froz
     return names.sets(live[:count])
 
 
-_SHOW_VARIABLES = frozenset({"locals", "vars", "dir", "eval", "exec", "_getframe", "currentframe"})
+SHOW_VARIABLES = frozenset({"locals", "vars", "dir", "eval", "exec", "_getframe", "currentframe"})
+"""Names of functions that show the variables of who calls them."""
 
 _NAMING = frozenset({"LOAD_GLOBAL", "LOAD_ATTR", "LOAD_METHOD", "LOAD_NAME"})
 
@@ -133,7 +134,7 @@ def _that_show_variables(body: CodeBody, flow: ControlFlow) -> set[int]:
     found: set[int] = set()
     depths: list[int | None] = []
     for start, load in enumerate(body.instructions):
-        if load.opname not in _NAMING or load.argval not in _SHOW_VARIABLES:
+        if load.opname not in _NAMING or load.argval not in SHOW_VARIABLES:
             continue
         depths = depths or stack_depths(body, flow)
         height = depths[start + 1]

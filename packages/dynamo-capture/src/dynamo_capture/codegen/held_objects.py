@@ -17,6 +17,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 import torch
 
+from dynamo_capture.bytecode.liveness import SHOW_VARIABLES
 from dynamo_capture.foundation.class_members import has_member, has_weak_references, is_one_of
 from dynamo_capture.frames.frame import Frame
 from dynamo_capture.frames.generator_values import GeneratorValue
@@ -66,9 +67,14 @@ def frame_locals(frame: Frame, given: Sequence[Value]) -> FrameLocals:
     """A frame's locals; ``given`` is the stack of the innermost frame, before the instruction that runs in Python."""
     variables = frame.variables
     names = prepare(frame.code).body.varnames
+    all_of = not SHOW_VARIABLES.isdisjoint(
+        frame.code.co_names
+    )  # a variable that an `if` gave a value is shown, too
     return FrameLocals(
         unbound=unbound_locals(frame),
-        keep=tuple(name for name in names if name in variables and _is_held(variables[name], given)),
+        keep=tuple(
+            name for name in names if name in variables and (all_of or _is_held(variables[name], given))
+        ),
     )
 
 
