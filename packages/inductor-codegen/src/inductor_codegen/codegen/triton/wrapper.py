@@ -25,7 +25,7 @@ from inductor_codegen.codegen.triton.reductions import PRELUDE
 from inductor_codegen.codegen.triton.scatter import scatter_source
 from inductor_codegen.codegen.triton.split import JOINED, PARTS, cells_of, split_source
 from inductor_codegen.ir.attention.form import AttentionKernel
-from inductor_codegen.ir.gpu.blocks import point_loops, reduces, row_loops
+from inductor_codegen.ir.gpu.blocks import point_loops, reduces, row_loops, takes_strips
 from inductor_codegen.ir.kernel import Kernel, Vector, extent_product
 from inductor_codegen.ir.products.form import ProductKernel
 from inductor_codegen.ir.program import (
@@ -84,6 +84,7 @@ def _texts(kernel: Kernel) -> tuple[str | None, ...]:
         return (product_source(kernel),)
     if isinstance(kernel, ScatterKernel):
         return (scatter_source(kernel),)
+    assert type(kernel) is Kernel, kernel  # others have no passes: the text would do nothing
     return kernel_source(kernel), split_source(kernel)
 
 
@@ -142,7 +143,8 @@ def _run(step: RunKernel, kernel: Kernel) -> list[str]:
     along = kernel.vector is Vector.OUTER
     arguments = [*step.buffers, *(python_size(size) for size in step.sizes), *step.floats]
     if points != "None" and not reduces(kernel):
-        lines = [f"launch = choose_tile({rows}, {points})", "if launch.programs:"]
+        strips = takes_strips(kernel)
+        lines = [f"launch = choose_tile({rows}, {points}, strips={strips})", "if launch.programs:"]
         return [*lines, _launch(kernel.name, "launch.programs, launch.parts", arguments)]
     cells = cells_of(kernel)
     lines = [f"launch = choose({rows}, {points}, along_rows={along}, splits={bool(cells)})"]

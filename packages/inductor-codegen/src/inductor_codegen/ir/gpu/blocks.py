@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inductor_codegen.ir.gpu.strips import strip_loop
 from inductor_codegen.ir.gpu.tiles import tile_of
 from inductor_codegen.ir.index import LoopVar
 from inductor_codegen.ir.kernel import Accumulate, Kernel, Vector, extent_product
@@ -24,12 +25,14 @@ LEAST_PARTS = 4
 
 
 def row_loops(kernel: Kernel) -> tuple[LoopVar, ...]:
-    """The loops whose points are rows: all that do not stand inside of a program or across a tile."""
+    """The loops whose points are rows: all that do not stand inside of a program, across a tile or along a strip."""
     if reduces(kernel):
         return kernel.outer
     loops = (*kernel.outer, *kernel.inner)
     tile = tile_of(kernel)
-    return loops if tile is None else (*(loop for loop in loops if loop not in tile), tile[0])
+    if tile is not None:
+        return (*(loop for loop in loops if loop not in tile), tile[0])
+    return loops if strip_loop(kernel) is None else loops[:-1]
 
 
 def point_loops(kernel: Kernel) -> tuple[LoopVar, ...]:
@@ -37,7 +40,15 @@ def point_loops(kernel: Kernel) -> tuple[LoopVar, ...]:
     if reduces(kernel):
         return kernel.inner
     tile = tile_of(kernel)
-    return () if tile is None else (tile[1],)
+    if tile is not None:
+        return (tile[1],)
+    along = strip_loop(kernel)
+    return () if along is None else (along,)
+
+
+def takes_strips(kernel: Kernel) -> bool:
+    """Whether programs take points of one row each, and the rows' numbers once."""
+    return not reduces(kernel) and tile_of(kernel) is None and strip_loop(kernel) is not None
 
 
 def reduces(kernel: Kernel) -> bool:

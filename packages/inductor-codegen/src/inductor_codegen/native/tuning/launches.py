@@ -54,7 +54,7 @@ def launches_to_try(record: KernelRecord, kernel: Kernel, rows: int, points: int
     """Launches for ``2**rows`` rows of ``2**points`` points, that of the rules first."""
     usual, whole = record.launch(rows, points), 1 << rows
     if record.tiled:
-        found = list(_tiles(whole, 1 << points))
+        found = list(_strips(whole, 1 << points) if record.strips else _tiles(whole, 1 << points))
     elif reduces(kernel):
         found = list(_blocks_of_rows(usual, whole, holds=holds_rows(kernel)))
     else:
@@ -69,6 +69,11 @@ def launches_to_try(record: KernelRecord, kernel: Kernel, rows: int, points: int
 
 def _tiles(rows: int, points: int) -> Iterator[Launch]:
     for block, held, warps in itertools.product((16, 32, 64, 128), (32, 64, 128, 256), (4, 8)):
+        yield Launch(-(-rows // block), block, held, warps, -(-points // held))
+
+
+def _strips(rows: int, points: int) -> Iterator[Launch]:
+    for block, held, warps in itertools.product((1, 2, 4), (256, 512, 1024, 2048, 4096), (2, 4, 8)):
         yield Launch(-(-rows // block), block, held, warps, -(-points // held))
 
 

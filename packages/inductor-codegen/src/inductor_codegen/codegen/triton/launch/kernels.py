@@ -16,7 +16,7 @@ from inductor_codegen.codegen.triton.launch.sizes import OPTIONS, Launch, choose
 from inductor_codegen.codegen.triton.split import JOINED, PARTS, cells_of
 from inductor_codegen.ir.attention.form import AttentionKernel
 from inductor_codegen.ir.attention.tiles import gpu_tiles
-from inductor_codegen.ir.gpu.blocks import point_loops, reduces
+from inductor_codegen.ir.gpu.blocks import point_loops, reduces, takes_strips
 from inductor_codegen.ir.kernel import BufferParameter, Kernel, SizeParameter, Vector
 from inductor_codegen.ir.products.form import ProductKernel
 from inductor_codegen.toolchain.kernel_worker import compile_function
@@ -42,7 +42,7 @@ class KernelRecord:
     """What compiling a kernel needs besides its text. ``types`` are its parameters' types as Triton writes them,
     ``cells`` those of the arrays between its two functions, if it can be split. ``tiled``: pointwise, in tiles.
     ``fixed``: warps and stages of a kernel that says itself what a program does. ``tuned``: bits of rows and points,
-    and the launch that was measured to be the fastest for these.
+    and the launch that was measured to be the fastest for these. ``strips``: tiles of one row.
     """
 
     name: str
@@ -53,6 +53,7 @@ class KernelRecord:
     tiled: bool = False
     fixed: tuple[int, int] | None = None
     tuned: tuple[int, int, Launch] | None = None
+    strips: bool = False
 
     @staticmethod
     def of(kernel: Kernel) -> KernelRecord:
@@ -68,7 +69,8 @@ class KernelRecord:
             return KernelRecord(kernel.name, types, False, False, fixed=(form.tiles.warps, form.tiles.stages))
         reducing = reduces(kernel)
         tiled = not reducing and bool(point_loops(kernel))
-        return KernelRecord(kernel.name, types, reducing, kernel.vector is Vector.OUTER, cells, tiled)
+        along_rows, strips = kernel.vector is Vector.OUTER, takes_strips(kernel)
+        return KernelRecord(kernel.name, types, reducing, along_rows, cells, tiled, strips=strips)
 
     def to_data(self) -> list[Any]:
         """JSON data."""
@@ -83,17 +85,26 @@ class KernelRecord:
             self.tiled,
             fixed,
             tuned,
+            self.strips,
         ]
 
     @staticmethod
     def from_data(data: Any) -> KernelRecord:
         """What ``to_data`` wrote; ValueError or TypeError for anything else."""
-        name, types, reducing, along_rows, cells, tiled, fixed, tuned = data
+        name, types, reducing, along_rows, cells, tiled, fixed, tuned, strips = data
         own, between = tuple(map(str, types)), tuple(map(str, cells))
         counts = None if fixed is None else (int(fixed[0]), int(fixed[1]))
         chosen = None if tuned is None else (int(tuned[0]), int(tuned[1]), Launch.from_data(tuned[2:]))
         return KernelRecord(
-            str(name), own, bool(reducing), bool(along_rows), between, bool(tiled), counts, chosen
+            str(name),
+            own,
+            bool(reducing),
+            bool(along_rows),
+            between,
+            bool(tiled),
+            counts,
+            chosen,
+            bool(strips),
         )
 
     def launch(self, rows: int, points: int) -> Launch:
@@ -103,7 +114,7 @@ class KernelRecord:
         if self.tuned is not None and self.tuned[:2] == (rows, points):
             return self.tuned[2]
         if self.tiled:
-            return choose_tile(1 << rows, 1 << points)
+            return choose_tile(1 << rows, 1 << points, strips=self.strips)
         length = 1 << points if self.reduces else None
         return choose(1 << rows, length, along_rows=self.along_rows, splits=bool(self.cells))
 

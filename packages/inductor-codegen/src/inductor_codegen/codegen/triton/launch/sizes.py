@@ -20,6 +20,7 @@ from inductor_codegen.ir.gpu.blocks import (
     ROWS_SIDE_BY_SIDE,
     has_many_points,
 )
+from inductor_codegen.ir.gpu.strips import STRIP
 
 POINTS = 1024
 """Elements of a pointwise program: eight a thread at four warps."""
@@ -108,9 +109,13 @@ def _rows_at_once(rows: int, points: int, along_rows: bool) -> Launch:
     return Launch(-(-rows // block), block, points, warps)
 
 
-def choose_tile(rows: int, points: int) -> Launch:
-    """The launch for tiles over ``rows`` and ``points``: ``parts`` of them lie across."""
-    block, held = min(TILE, power_of_two(rows)), min(TILE, power_of_two(points))
+def choose_tile(rows: int, points: int, *, strips: bool = False) -> Launch:
+    """The launch for tiles over ``rows`` and ``points``, or for ``strips`` of rows: ``parts`` of them lie across."""
+    if strips:
+        held = min(STRIP, power_of_two(points))
+        block = min(max(1, STRIP // held), power_of_two(rows))
+    else:
+        block, held = min(TILE, power_of_two(rows)), min(TILE, power_of_two(points))
     return Launch(-(-rows // block), block, held, 8 if block * held > POINTS else 4, -(-points // held))
 
 
