@@ -33,6 +33,21 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...], tuple[Any, ...]]] = 
     "a gradient of softmax": (
         lambda x, y: torch.ops.aten._softmax_backward_data(x, y, 0, x.dtype), (X, X), (X, torch.ones(7, 5)),
     ),
+    "a bias of a convolution": (
+        lambda x, w, b: torch.conv1d(x, w, b),
+        (torch.ones(1, 3, 4), torch.ones(5, 3, 3), torch.ones(5)),
+        (torch.ones(1, 3, 4), torch.ones(5, 3, 3), torch.ones(6)),
+    ),
+    "groups of a convolution": (
+        lambda x, w: torch.conv1d(x, w, None, groups=2),
+        (torch.ones(1, 4, 8), torch.ones(2, 2, 3)),
+        (torch.ones(1, 4, 8), torch.ones(3, 2, 3)),
+    ),
+    "parameters of group norm": (
+        lambda x, w: torch.native_group_norm(x, w, None, 1, 6, 3, 2, 1e-5)[0],
+        (torch.ones(1, 6, 3), torch.ones(6)),
+        (torch.ones(1, 6, 3), torch.ones(7)),
+    ),
     "diagonal_scatter": (lambda x, s: x.diagonal_scatter(s), (X, torch.ones(5)), (X, torch.ones(4))),
 }  # fmt: skip
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from fx_interface.symbols import IntLike, ShapeEnv, floordiv
+from fx_interface.symbols import IntLike, ShapeEnv, floordiv, mod
 from fx_interface.tensor_spec import TensorSpec, contiguous_strides
 from primtorch_decomps.errors import RuleMismatchError
 from primtorch_decomps.registry import spec_rule
@@ -100,6 +100,17 @@ def _channels_last(sizes: Sizes) -> Sizes:
     return ordered_strides(sizes, (0, 2, 1) if len(sizes) == 3 else channels_last_order(len(sizes)) or ())
 
 
+def _check_parameters(
+    weight: TensorSpec, bias: TensorSpec | None, transposed: bool, groups: int, env: ShapeEnv
+) -> None:
+    """Raise RuleMismatchError for a bias of another length than there are channels, or a weight of no whole groups."""
+    if groups > 1 and not same(mod(weight.sizes[0], groups), 0, env):
+        raise RuleMismatchError("a weight of no whole groups")
+    channels = weight.sizes[1] * groups if transposed else weight.sizes[0]
+    if bias is not None and not (bias.rank == 1 and same(bias.sizes[0], channels, env)):
+        raise RuleMismatchError("a bias of another length than there are channels")
+
+
 @spec_rule("aten.convolution.default")
 def convolution(
     x: TensorSpec,
@@ -120,6 +131,7 @@ def convolution(
         raise RuleMismatchError("convolution on another device, or of nothing")
     if not same(x.sizes[1], weight.sizes[0] if transposed else weight.sizes[1] * groups, env):
         raise RuleMismatchError("convolution needs equal channels")
+    _check_parameters(weight, bias, transposed, groups, env)
     sizes = convolved_sizes(
         x.sizes, weight.sizes, stride, padding, dilation, transposed, output_padding, groups
     )

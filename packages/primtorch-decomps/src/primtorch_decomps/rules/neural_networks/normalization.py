@@ -73,6 +73,9 @@ def native_group_norm(
     env: ShapeEnv,
 ) -> tuple[TensorSpec, TensorSpec, TensorSpec]:
     _grouped(x, N, C, HxW, group, env)
+    parameters = [p for p in (weight, bias) if p is not None]
+    if not all(same_sizes(p.sizes, (C,), env) for p in parameters):
+        raise RuleMismatchError("parameters of another length than there are channels")
     statistics = _as(fresh((N, group), x), parameters_dtype(x, weight, bias))
     return _in_memory_format(x, env), statistics, statistics
 
