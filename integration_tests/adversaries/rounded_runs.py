@@ -9,6 +9,8 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 RUNS = 6
+_AVERAGES = ("mean", "sum", "nansum")
+"""Of equal numbers their result may be one of these, without being chosen."""
 
 
 def farthest(
@@ -56,7 +58,7 @@ class Rounded(TorchDispatchMode):
         return result
 
     def _move(self, tensor: torch.Tensor, given: Sequence[torch.Tensor]) -> None:
-        if tensor.dtype != torch.float64 or 0 in tensor.stride():
+        if not _is_double(tensor) or 0 in tensor.stride():
             return
         mantissas, _ = torch.frexp(tensor)
         share = torch.sin(mantissas * 1e6 + 1.7 * self._seed + 0.61 * self._calls)
@@ -65,3 +67,7 @@ class Rounded(TorchDispatchMode):
         if given:
             held |= torch.isin(tensor, torch.cat(given))
         tensor.copy_(torch.where(held | ~moved.isfinite(), tensor, moved))
+
+
+def _is_double(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and value.dtype == torch.float64
