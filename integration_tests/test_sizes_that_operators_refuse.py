@@ -48,6 +48,11 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...], tuple[Any, ...]]] = 
         (torch.ones(1, 6, 3), torch.ones(6)),
         (torch.ones(1, 6, 3), torch.ones(7)),
     ),
+    "weights of classes": (
+        lambda x, t, w: torch.nn.functional.nll_loss(x, t, w),
+        (torch.ones(2, 4), _zeros(2), torch.ones(4)),
+        (torch.ones(2, 4), _zeros(2), torch.ones(3)),
+    ),
     "diagonal_scatter": (lambda x, s: x.diagonal_scatter(s), (X, torch.ones(5)), (X, torch.ones(4))),
 }  # fmt: skip
 

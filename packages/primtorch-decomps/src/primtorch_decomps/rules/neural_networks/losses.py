@@ -44,17 +44,19 @@ def smooth_l1_loss(
     return _loss([x, target], reduction, env)
 
 
-def _nll_sizes(x: TensorSpec, target: TensorSpec, env: ShapeEnv) -> None:
+def _nll_sizes(x: TensorSpec, target: TensorSpec, weight: Optional, env: ShapeEnv) -> None:
     rest = (*x.sizes[:1], *x.sizes[2:]) if x.rank > 1 else ()
     if category(x.dtype) != 2 or not x.rank or not same_sizes(rest, target.sizes, env):
         raise RuleMismatchError("classes and targets do not go together")
+    if weight is not None and not same_sizes(weight.sizes, x.sizes[:2][-1:], env):
+        raise RuleMismatchError("not one weight for each class")
 
 
 @spec_rule("aten.nll_loss_forward.default", "aten.nll_loss2d_forward.default")
 def nll_loss_forward(
     x: TensorSpec, target: TensorSpec, weight: Optional, reduction: int, ignore_index: int, *, env: ShapeEnv
 ) -> tuple[TensorSpec, TensorSpec]:
-    _nll_sizes(x, target, env)
+    _nll_sizes(x, target, weight, env)
     scalar = TensorSpec((), (), x.dtype, x.device)
     if reduction != NONE or not target.rank:
         return scalar, scalar
@@ -73,7 +75,7 @@ def nll_loss_backward(
     *,
     env: ShapeEnv,
 ) -> TensorSpec:
-    _nll_sizes(x, target, env)
+    _nll_sizes(x, target, weight, env)
     return TensorSpec(x.sizes, contiguous_strides(x.sizes), x.dtype, x.device)
 
 
