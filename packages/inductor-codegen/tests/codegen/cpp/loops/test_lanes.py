@@ -123,3 +123,18 @@ def test_what_long_rows_have_is_computed_first() -> None:
     for mine, other in zip(found, wanted, strict=True):
         torch.testing.assert_close(mine, other, rtol=1e-5, atol=1e-5)
         assert mine.stride() == other.stride()
+
+
+def test_passes_of_long_sums_over_several_loops_count_for_themselves() -> None:
+    x = torch.randn(20, 6, 120, 33, generator=torch.Generator().manual_seed(2))
+    graph = ExampleGraph()
+    given = graph.input(x)
+    mean = graph.call(p.sum, given, [0, 2])
+    spread = graph.call(p.broadcast_in_dim, mean, list(x.shape), [1, 3])
+    away = graph.call(p.sub, given, spread)
+    program = plan(graph.build(graph.call(p.sum, graph.call(p.mul, away, away), [0, 2])))
+    (kernel,) = program.kernels
+    assert len(set(re.findall(r"int64_t (added\d+) = 0;", emit_kernel(kernel)))) == 2
+    (found,) = Stepper(program)(x)
+    exact = x.double() - x.double().sum((0, 2))[None, :, None, :]
+    torch.testing.assert_close(found, exact.square().sum((0, 2)).float())

@@ -199,8 +199,9 @@ class LaneWriter(Writer):
             bounds = ("0", self.names.size(inner[-1].extent))
         counted = bool(parts) and is_long(inner[1:], part_terms)
         in_turns = bool(parts) and streams and not around
+        added = f"added{parts[0].item.accumulator}" if counted else ""  # passes share a block
         if counted:
-            self.add("int64_t added = 0;")
+            self.add(f"int64_t {added} = 0;")
         for loop in around:
             self._loop(loop)
         if in_turns or counted:
@@ -219,9 +220,9 @@ class LaneWriter(Writer):
                 self._join_after(part, joins)
             self.close(1 if inner else 0)
         if counted:
-            self.add("added += part_end - part;")
-            self.open(f"if (added >= {part_terms})")
-            self.add("added = 0;", *joins)
+            self.add(f"{added} += part_end - part;")
+            self.open(f"if ({added} >= {part_terms})")
+            self.add(f"{added} = 0;", *joins)
             self.close(2 + len(around))
             self.add(*joins)
         elif joins and around:
