@@ -304,3 +304,22 @@ def test_a_custom_operator_s_effects_happen_once(caplog: pytest.LogCaptureFixtur
         compiled(torch.ones(2))
     assert len(CALLS) == before + 1
     assert "FXS402" in caplog.text
+
+
+def test_roundings_of_float64_are_no_difference() -> None:
+    """Of ``1 - tanh(x) ** 2`` that cancels, a last place of the hyperbolic tangent is all that is seen."""
+    attention = nn.MultiheadAttention(8, 2, batch_first=True).double()
+    x = torch.tensor(3.7, dtype=torch.float64, requires_grad=True)
+    query, key = (torch.randn(2, 3, 8, dtype=torch.float64, requires_grad=True) for _ in range(2))
+    with no_report():
+        fxstack.compile(torch.tanh, options=CHECK)(x)
+        fxstack.compile(lambda q, k: attention(q, k, k)[0], options=CHECK)(query, key)
+
+
+def test_an_error_of_float64_is_found() -> None:
+    def nearly(graph_module: Any, example_inputs: Any) -> Any:
+        return lambda *inputs: [result * (1 + 1e-13) for result in graph_module.forward(*inputs)]
+
+    compiled = fxstack.compile(lambda x: x.sin() + 2, backend=nearly, options=CHECK)
+    with pytest.warns(fxstack.CheckWarning, match="FXS401"):
+        compiled(torch.randn(8, dtype=torch.float64))

@@ -27,6 +27,7 @@ from fxstack.checking.eligible import reason_of_call, reason_of_graph
 from fxstack.checking.observe import Observed, observe
 from fxstack.checking.report import report
 from fxstack.checking.uninitialized import Filling
+from fxstack.checking.widest import Rounding, is_widest
 from fxstack.verification.compare import Difference, distance, not_by_luck
 from fxstack.verification.referee import Referee
 
@@ -119,16 +120,27 @@ class _FirstCall:
         found = differences(eager, compiled, other, refereed)
         if refereed and any(not item.why for item in found):
             found = not_by_luck(
-                found, [self._distances(inputs, states, seed) for seed in range(_NUDGED)], BOUNDS
+                found, [self._distances(inputs, eager, states, seed) for seed in range(_NUDGED)], BOUNDS
             )
         return found, eager
 
-    def _distances(self, inputs: Sequence[Any], states: RandomStates, seed: int) -> dict[str, float]:
-        """How far from float64 eager is where the inputs differ in their last places."""
+    def _distances(
+        self, inputs: Sequence[Any], before: Observed, states: RandomStates, seed: int
+    ) -> dict[str, float]:
+        """How far from float64 eager is where the inputs differ in their last places, and where what is computed in
+        float64 does."""
         set_random_states(states)
+        generator = torch.Generator().manual_seed(seed)
         with Filling(1):
-            eager = observe(self._captured.forward, inputs, Referee(), torch.Generator().manual_seed(seed))
-        return {name: distance(value, eager.exact.get(name)) for name, value in eager.values.items()}
+            eager = observe(self._captured.forward, inputs, Referee(), generator)
+        found = {name: distance(value, eager.exact.get(name)) for name, value in eager.values.items()}
+        if any(map(is_widest, eager.values.values())):
+            set_random_states(states)
+            with Filling(1):
+                moved = observe(self._captured.forward, inputs, Rounding(generator))
+            widest = [name for name, value in moved.values.items() if is_widest(value)]
+            found |= {name: distance(moved.values[name], before.exact.get(name)) for name in widest}
+        return found
 
 
 @contextlib.contextmanager

@@ -95,7 +95,7 @@ def not_by_luck(
 def nudge_(values: Tensor, generator: torch.Generator) -> None:
     """Change numbers in place, each by a rounding, up or down."""
     if values.is_floating_point() or values.is_complex():
-        ups = torch.randint(0, 2, values.shape, generator=generator).to(values.device) * 2 - 1
+        ups = torch.randint(0, 2, values.shape, generator=generator).to(values.device, torch.float64) * 2 - 1
         values.mul_((1 + ups * torch.finfo(values.dtype).eps).to(values.dtype))
 
 
