@@ -134,7 +134,7 @@ def test_the_page_of_exceptions(tmp_path: Path) -> None:
     file = tmp_path / "page.md"
     options = [
         "--only",
-        "add,to_sparse,nn.functional.gaussian_nll_loss",
+        "add,sparse_sampled_addmm,nn.functional.gaussian_nll_loss",
         "--dtypes",
         "float32",
         "--samples",
@@ -145,7 +145,7 @@ def test_the_page_of_exceptions(tmp_path: Path) -> None:
     assert main(options) == 0
     text = file.read_text()
     assert "| as eager, through a reported break | 1 (25.00%) |" in text
-    assert "`to_sparse` (float32)" in text
+    assert "`sparse_sampled_addmm` (float32)" in text
     assert "Not as eager" not in text
 
 
