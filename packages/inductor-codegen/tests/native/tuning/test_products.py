@@ -64,3 +64,13 @@ def test_what_was_measured_is_remembered(tmp_path: Any, monkeypatch: pytest.Monk
     monkeypatch.setattr(Told, "name", "another card")
     memory.Measured(device, ArtifactStore(tmp_path)).choice("product", "a text", measure)
     assert len(calls) == 2
+
+
+def test_modes_of_the_program_see_nothing() -> None:
+    from torch.utils.flop_counter import FlopCounterMode
+
+    with FlopCounterMode(display=False) as counter:
+        torch.ones(4, 4) @ torch.ones(4, 4)
+        with memory.unseen():
+            torch.ones(64, 64) @ torch.ones(64, 64)
+    assert counter.get_total_flops() == 2 * 4**3

@@ -26,7 +26,7 @@ from inductor_codegen.ir.traverse import indices_of, postorder, roots_of, statem
 from inductor_codegen.native.launch_classes import LaunchClass, bits
 from inductor_codegen.native.parallel_kernels import begin_launches
 from inductor_codegen.native.tuning.clock import Launched, Queue, milliseconds, tensor_sets
-from inductor_codegen.native.tuning.memory import Measured, can_measure, logger
+from inductor_codegen.native.tuning.memory import Measured, can_measure, logger, unseen
 from inductor_codegen.temporary import temporary_folder
 
 _TRAITS = POINTERS_ALIGNED | SIZES_ALIGNED
@@ -109,7 +109,7 @@ def tuned_records(
     subjects = {one.kernel.name: one for one in _subjects(program, kernels, records)}
     buffers = program.buffers()
     race = _Race(list(subjects.values()), records, text, buffers, device)
-    with torch._C.DisableTorchFunction(), race:
+    with unseen(), race:
         for one in subjects.values():
             told = f"{one.kernel.name} {one.rows} {one.points}"
             data = measured.choice("launch", told, lambda one=one: race.run(one))["launch"]  # type: ignore[misc]

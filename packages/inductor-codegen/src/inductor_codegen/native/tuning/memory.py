@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.metadata
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
 
+from fx_interface.torch_internals.dispatch_mode import without_dispatch_modes
 from inductor_codegen.cache import ArtifactStore, content_key
 
 logger = logging.getLogger("inductor_codegen")
@@ -36,6 +38,13 @@ class Measured:
         except OSError as error:
             logger.warning("a measured choice is not kept: %s", error)
         return made
+
+
+@contextlib.contextmanager
+def unseen() -> Iterator[None]:
+    """Nothing that the program has entered sees what is measured inside."""
+    with torch._C.DisableTorchFunction(), without_dispatch_modes():
+        yield
 
 
 def can_measure(device: torch.device) -> bool:

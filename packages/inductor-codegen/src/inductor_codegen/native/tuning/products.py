@@ -23,7 +23,7 @@ from inductor_codegen.ir.program import Buffer, Program, RunKernel
 from inductor_codegen.native.launch_classes import LaunchClass, bits
 from inductor_codegen.native.parallel_kernels import begin_launches
 from inductor_codegen.native.tuning.clock import Launched, Queue, milliseconds, tensor_sets
-from inductor_codegen.native.tuning.memory import Measured, can_measure, logger
+from inductor_codegen.native.tuning.memory import Measured, can_measure, logger, unseen
 from inductor_codegen.schedule.products.build import Joined
 from inductor_codegen.schedule.products.places import Place
 from inductor_codegen.temporary import temporary_folder
@@ -111,7 +111,7 @@ class ProductChooser:
                 logger.warning("a matrix product is not tuned: %s", error)
                 return {"tiles": None}
 
-        with torch._C.DisableTorchFunction():
+        with unseen():
             chosen = Measured(device, self._store).choice("product", text, measure)["tiles"]
         return None if chosen is None else ProductTiles(*map(int, chosen))
 
