@@ -223,3 +223,21 @@ def test_backward_hooks_of_modules_in_autocast(is_nested: bool) -> None:
     for found, expected in ((seen[2], seen[0]), (seen[3], seen[1]), (seen[4], seen[0])):
         assert found[0] is expected[0]
         torch.testing.assert_close(found[1], expected[1], rtol=2e-2, atol=2e-2)
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+def test_a_hooked_tensor_that_the_program_differentiates_is_not_cut_off(backend: str) -> None:
+    def program(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor | None]:
+        product = x * y
+        (found,) = torch.autograd.grad(product.sum(), x, retain_graph=True, allow_unused=True)
+        product.register_hook(lambda grad: grad * 2)
+        return product.sin(), found
+
+    found = []
+    for run in (program, fxstack.compile(program, backend=backend)):
+        x, y = _given(), _given(False) + 2
+        result, inside = run(x, y)
+        result.sum().backward()
+        found.append((result.detach(), inside, x.grad))
+    assert found[0][1] is not None
+    torch.testing.assert_close(found[1], found[0])

@@ -11,6 +11,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterator, Sequence
 
+import torch
 from torch._ops import OpOverload
 from torch.fx import GraphModule, Node
 
@@ -72,8 +73,9 @@ def _bytes_by_first_use(
 
 
 def possible_cuts(nodes: Sequence[Node]) -> set[int]:
-    """The positions at which a part may begin: no block of a mode is open, only tensors and sizes are handed on, and
-    nothing that is handed on is written to."""
+    """The positions at which a part may begin: no block of a mode is open, only tensors and sizes are handed on,
+    nothing that is handed on is written to, and the program differentiates nothing behind it that was computed before:
+    what a part is given has no history there."""
     at = {node: position for position, node in enumerate(nodes)}
     refused = [0] * (len(nodes) + 1)
 
@@ -89,6 +91,8 @@ def possible_cuts(nodes: Sequence[Node]) -> set[int]:
             refuse(entered.pop() + 1, position)
         elif node.target in CHANGING:
             refuse(0, len(nodes) - 1)
+        elif node.target is torch.autograd.grad:
+            refuse(0, position)
         if node.op in ("placeholder", "get_attr", "output") or not node.users:
             continue
         is_handed_on = isinstance(node.meta.get(SPEC_KEY), TensorSpec) or is_size(node)
