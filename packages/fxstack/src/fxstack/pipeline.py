@@ -25,8 +25,10 @@ import fx_interface
 import inductor_codegen
 import primtorch_decomps
 from aot_autograd import finish, has_parts
+from aot_autograd.runtime.autocast import without_autocast
 from aot_autograd.runtime.gradients.partial_backward import PartialBackward
 from fx_interface import SHAPE_ENV_KEY, CompiledGraph, UnsupportedProgramError
+from fx_interface.errors import StackError
 from fx_interface.events import span
 from fx_interface.execution.rehearsal import rehearsal_of
 from fx_interface.graph import HOOKED_KEY
@@ -131,7 +133,7 @@ def _recorded(made: StoredProgram, part: GraphModule, options: Options) -> tuple
 
 def _whole(made: StoredProgram, key: str | None, part: GraphModule, options: Options) -> Any:
     """The backward that takes all gradients, compiled now; processes that come later find it in the place of the other
-    one."""
+    one. By torch's operators where it cannot be compiled: a backward of the program is under way."""
     from fxstack.programs.usual_backward import kept_layouts, kept_text  # where a guess was wrong
 
     assert made.whole is not None
@@ -139,14 +141,24 @@ def _whole(made: StoredProgram, key: str | None, part: GraphModule, options: Opt
     graph = kept_text(made.whole)
     given = kept_layouts(made.plan.backward, graph)
     store = _store(options) if options.cache else None
-    primitive = _primitive(graph, options)
-    layouts = inductor_codegen.choose_layouts(primitive, given, exact=options.mode == "strict")
-    compiled = inductor_codegen.compile_graph(primitive, _chosen(options), store=store, layouts=layouts)
+    try:
+        primitive = _primitive(graph, options)
+        layouts = inductor_codegen.choose_layouts(primitive, given, exact=options.mode == "strict")
+        compiled = inductor_codegen.compile_graph(primitive, _chosen(options), store=store, layouts=layouts)
+    except StackError as error:
+        logger.warning("a backward runs with torch's own kernels: %s", error)
+        return functools.partial(_outside_of_autocast, graph)
     plan = replace(made.plan, backward=replace(made.plan.backward, absent=()))
     with_all = replace(made, plan=plan, backward=compiled, whole=None)
     if key is not None and store is not None:
         store_program(key, with_all, store)
     return _recorded(with_all, part, options)[1]
+
+
+def _outside_of_autocast(graph: GraphModule, *inputs: Any) -> Any:
+    """A graph of operators as it was recorded, whatever surrounds the backward."""
+    with without_autocast():
+        return graph.forward(*inputs)
 
 
 def _chosen(options: Options) -> CodegenOptions:

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 import fxstack
 import inductor_codegen
 from aot_autograd.runtime.gradients.partial_backward import PartialBackward
+from inductor_codegen.native_errors import MissingCompilerError
 
 Use = Callable[[tuple[Tensor, Tensor, Tensor]], Tensor]
 
@@ -166,3 +167,20 @@ def test_sizes_that_vary(wholes: list[Any]) -> None:
             found.append([x.grad, *(parameter.grad for parameter in model.parameters())])
         check(*found)
     assert not wholes
+
+
+def test_torchs_operators_where_the_whole_backward_cannot_be_compiled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As in a process without a compiler that has found the program in the store."""
+
+    def missing(*_: Any, **__: Any) -> Any:
+        raise MissingCompilerError("IND111", "there is no compiler")
+
+    model = Model()
+    compiled = fxstack.compile(model, options={"cache_dir": tmp_path})
+    gradients(model, compiled, USES["loss"])
+    monkeypatch.setattr(inductor_codegen, "compile_graph", missing)
+    for name in USES:
+        check(gradients(model, compiled, USES[name]), gradients(model, model, USES[name]))
+    assert [record for record in caplog.records if "torch's own kernels" in record.getMessage()]
