@@ -130,6 +130,39 @@ class SavedOutput:
     index: int
 
 
+@dataclass(frozen=True, slots=True)
+class GraphPart:
+    """The backward graph's result ``place``, or ``-1 - n`` for its input number n; ``depends``: on these tangents."""
+
+    place: int
+    depends: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FromCall:
+    """What the call number ``index`` of a ``GradientBehind`` has given."""
+
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class TorchCall:
+    """A call of an operator on what the backward graph gives (``GraphPart``), on what calls have given (``FromCall``)
+    and on constants. Sizes among its arguments may be expressions."""
+
+    op: str
+    args: tuple[Any, ...]
+    kwargs: tuple[tuple[str, Any], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GradientBehind:
+    """The gradient of input ``input_index`` is a sparse tensor: the last of these ``calls`` gives it."""
+
+    input_index: int
+    calls: tuple[TorchCall, ...]
+
+
 SavedSource: TypeAlias = SavedInput | SavedOutput
 Region: TypeAlias = tuple[int, int]
 """A part of a backward: from graph results to the program's inputs, as bits by their numbers."""
@@ -165,7 +198,8 @@ class BackwardPlan:
     inputs, to the results that ``earlier_results`` lists;
     ``reading``: where the backward graph computes with something else than arriving gradients; ``saved_specs``: of
     each saved value; ``absent``: the tangents that the usual graph is given None for
-    (``runtime.gradients.partial_backward``).
+    (``runtime.gradients.partial_backward``); ``behind``: inputs whose gradients torch makes of results of the backward
+    graph, of which ``gradient_from`` names one.
     """
 
     symbols: tuple[int, ...]
@@ -187,6 +221,7 @@ class BackwardPlan:
     reading: tuple[Region, ...] = ()
     saved_specs: tuple[TensorSpec, ...] = ()
     absent: tuple[int, ...] = ()
+    behind: tuple[GradientBehind, ...] = ()
 
     def inputs_from_results(self) -> dict[int, int]:
         """The backward graph's inputs, by number, that are results of the forward graph, and these by number."""

@@ -14,7 +14,7 @@ from aot_autograd.plan import JointPlan
 from fx_interface.serialization.encoding import corrupt, decode, decode_spec, encode, encode_spec
 from fx_interface.tensor_spec import TensorSpec
 
-FORMAT: Final = "aot-autograd plan 28"
+FORMAT: Final = "aot-autograd plan 29"
 """The value under ``"format"`` in every stored plan."""
 
 _RECORDS: Final[Mapping[str, type[Any]]] = {
@@ -34,6 +34,10 @@ _RECORDS: Final[Mapping[str, type[Any]]] = {
         records.SavedInput,
         records.SavedOutput,
         records.Tangent,
+        records.GraphPart,
+        records.FromCall,
+        records.TorchCall,
+        records.GradientBehind,
         records.BackwardPlan,
         records.Repeat,
         records.JointPlan,

@@ -16,6 +16,7 @@ from torch._ops import OpOverload
 from aot_autograd.functionalization.calls import Treatment, compute, marked, traced, view
 from aot_autograd.functionalization.irregular import IRREGULAR_OPERATORS
 from aot_autograd.functionalization.plain_formulas import as_for_plain_tensors
+from aot_autograd.functionalization.sparse_gradients import behind_the_graph
 from aot_autograd.functionalization.writes import write_functionally
 from aot_autograd.recording.storage import ViewStep
 from aot_autograd.recording.trace import Trace, TracedTensor
@@ -53,8 +54,10 @@ def _handle(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping
 
 def handle_backward(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
     """As ``handle``, for what torch's derivative formulas call: it belongs to the line whose derivative it is."""
-    trace.recorder.at_line_of(torch._C._current_autograd_node())
-    return handle(trace, op, args, kwargs)
+    node = torch._C._current_autograd_node()
+    trace.recorder.at_line_of(node)
+    made = behind_the_graph(trace, handle_backward, node, op, args, kwargs)
+    return handle(trace, op, args, kwargs) if made is None else made
 
 
 def _treatment(op: OpOverload) -> Treatment:

@@ -53,7 +53,8 @@ _SECOND_TIME: Final = "Trying to backward through the graph a second time"
 class Joint:
     """What was recorded. ``inputs`` holds a value for each tensor input, None for the others; ``own_random``: with
     random numbers that the table of decompositions makes; ``versions_of_inputs`` and ``placed`` are the plan's;
-    ``between``, ``leaves``, ``cut``, ``released``, ``partly`` and ``saving`` are the backward plan's."""
+    ``between``, ``leaves``, ``cut``, ``released``, ``partly`` and ``saving`` are the backward plan's. ``behind``: the
+    gradients that torch makes behind the backward graph."""
 
     trace: Trace
     declared: Sequence[InputDecl]
@@ -74,6 +75,7 @@ class Joint:
     saving: tuple[Region, ...] = ()
     tangents: list[tuple[Value, Tangent]] = field(default_factory=list)
     gradients: list[tuple[int, Value]] = field(default_factory=list)
+    behind: list[tuple[int, Value]] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -116,7 +118,7 @@ def trace_program(
         else:
             _check_inference(joint)
         _check_random_numbers(joint)
-        check_reach(trace, arguments.storages, {index for index, _ in joint.gradients})
+        check_reach(trace, arguments.storages, {index for index, _ in [*joint.gradients, *joint.behind]})
         joint.placed = places_named(trace, arguments.storages)
         return joint
     except (StackError, OpenQuestion):
@@ -272,7 +274,11 @@ def _record_backward(joint: Joint, arguments: _Arguments, handler: Handler) -> N
     tangents = [output.value for output in outputs]
     for (index, _), gradient in zip(leaves, gradients, strict=True):
         if gradient is not None:
-            value = in_layout_of(trace.recorder, joint.inputs[index], values_of(trace, gradient), tangents)
+            value = values_of(trace, gradient)
+            if value.number in trace.behind:
+                joint.behind.append((index, value))
+                continue
+            value = in_layout_of(trace.recorder, joint.inputs[index], value, tangents)
             joint.gradients.append((index, value))
     followed = {m.input_index for m in joint.mutated if m.differentiable} | {
         f.input_index for f in joint.forms

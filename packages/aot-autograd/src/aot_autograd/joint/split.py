@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch.fx import GraphModule
 
+from aot_autograd.functionalization.sparse_gradients import gradient_behind, parts_behind
 from aot_autograd.joint.backward_effects import opaque_sets
 from aot_autograd.joint.backward_reads import needed_by, reading_regions, tangents_under
 from aot_autograd.joint.joint import Joint
@@ -53,7 +54,7 @@ def split(joint: Joint, partition: Partitioner, apart: Apart, marked: tuple[int,
     backward_graph: GraphModule | None = None
     backward_plan: BackwardPlan | None = None
     saved: list[Value] = []
-    if joint.gradients:
+    if joint.gradients or joint.behind:
         backward_graph, backward_plan, saved = _backward(joint, partition, symbols, born)
     elif joint.tangents or joint.released:
         backward_plan = _without_gradients(joint)
@@ -217,7 +218,8 @@ def _backward(
 ) -> tuple[GraphModule, BackwardPlan, list[Value]]:
     """The backward graph, its plan, and the values that the forward graph must return for it only."""
     trace = joint.trace
-    gradients = [value for _, value in joint.gradients]
+    pairs = _parts_of_gradients(joint)
+    gradients = [value for _, value in pairs]
     keep = calls_for_effect(trace.recorder.values, backward=True)
     bound = _bound_values(joint, partition([*gradients, *keep], trace.env))
     live = live_values(gradients, bound, keep)
@@ -231,7 +233,8 @@ def _backward(
     atoms |= symbols_in((), [trace.env.simplify(symbol(atom.name)) for atom in atoms])
     _check_births(live, trace.recorder.births)
     needed = sorted((atom for atom in atoms if atom in symbols), key=lambda atom: symbols[atom])
-    born.need(atoms | symbols_in((), [tangent.spec for _, tangent in tangents]))
+    sizes = [tangent.spec for _, tangent in tangents] + [value.spec for _, value in joint.behind]
+    born.need(atoms | symbols_in((), sizes))
     numbers = [*symbols, *born.symbols]
     needed += [atom for atom in born.symbols if atom in atoms]
     saved, extra, bindings = _sources(joint, kept)
@@ -240,16 +243,17 @@ def _backward(
         GraphInput(value, f"saved_{i}", InputKind.SAVED, value.spec) for i, value in enumerate(bindings)
     ]
     inputs += [GraphInput(v, f"tangent_{i}", InputKind.TANGENT, v.spec) for i, (v, _) in enumerate(tangents)]
-    results, origin = _gradient_results(joint, inputs)
+    results, origin = _gradient_results(pairs, inputs)
     graph = build_graph(inputs, results, trace.env, keep, backward=True)
     under = tangents_under(live, [value for value, _ in tangents])
+    behind = tuple([gradient_behind(*pair, trace.behind, origin, under) for pair in joint.behind])
     plan = BackwardPlan(
         symbols=tuple(numbers.index(atom) for atom in needed),
         saved=tuple(saved),
         tangents=tuple(tangent for _, tangent in tangents),
-        gradient_of=tuple(index for index, _ in joint.gradients),
-        gradient_from=tuple(origin),
-        depends=tuple(tuple(sorted(under.get(value.number, ()))) for value in gradients),
+        gradient_of=tuple(dict(pairs)),
+        gradient_from=tuple(origin[value.number] for value in dict(pairs).values()),
+        depends=tuple(tuple(sorted(below)) for below in _joined(pairs, under).values()),
         needed_by=needed_by(live, tangents, bindings) if len(tangents) > 1 else (),
         between=joint.between,
         leaves=joint.leaves,
@@ -260,8 +264,9 @@ def _backward(
         effects=opaque_sets(live, under) if len(tangents) > 1 else (),
         read=_read(joint, gradients),
         saving=joint.saving,
-        reading=reading_regions(live, tangents, joint.gradients),
+        reading=reading_regions(live, tangents, pairs),
         saved_specs=tuple(value.spec for value in bindings),
+        behind=behind,
     )
     return graph, plan, extra
 
@@ -320,20 +325,35 @@ def _sources(joint: Joint, kept: list[Value]) -> tuple[list[SavedSource], list[V
     return saved, extra, kept
 
 
+def _parts_of_gradients(joint: Joint) -> list[tuple[int, Value]]:
+    """The values that the backward graph gives, each with the number of the input for whose gradient it does."""
+    behind = joint.trace.behind
+    return [
+        *joint.gradients,
+        *((index, part) for index, value in joint.behind for part in parts_behind(value, behind)),
+    ]
+
+
+def _joined(pairs: list[tuple[int, Value]], under: Mapping[int, frozenset[int]]) -> dict[int, frozenset[int]]:
+    """The tangents that each input's gradient is computed from."""
+    found: dict[int, frozenset[int]] = {}
+    for index, value in pairs:
+        found[index] = found.get(index, frozenset()) | under.get(value.number, frozenset())
+    return found
+
+
 def _gradient_results(
-    joint: Joint, inputs: list[GraphInput]
-) -> tuple[list[tuple[Any, OutputDecl]], list[int]]:
-    """The backward graph's results, equal ones once, and for each gradient where it is found."""
+    pairs: list[tuple[int, Value]], inputs: list[GraphInput]
+) -> tuple[list[tuple[Any, OutputDecl]], dict[int, int]]:
+    """The backward graph's results, equal ones once, and where each value (by number) is found."""
     places = {given.value.number: -1 - i for i, given in enumerate(inputs) if given.value is not None}
     results: list[tuple[Any, OutputDecl]] = []
-    origin: list[int] = []
-    for index, value in joint.gradients:
+    for index, value in pairs:
         place = places.get(value.number)
         if place is None:
             place = places[value.number] = len(results)
             results.append((value, OutputDecl(OutputKind.GRADIENT, index)))
-        origin.append(place)
-    return results, origin
+    return results, places
 
 
 def check_partition(live: list[Value]) -> None:

@@ -24,7 +24,7 @@ from fx_interface.errors import UnsupportedProgramError, UserLocation
 from fx_interface.operator_facts.data_errors import is_opaque
 from fx_interface.operators import OperatorLibrary
 from fx_interface.symbols import Expr, IntLike, Relation, ShapeEnv, Symbol, indicator, substitute
-from fx_interface.tensor_spec import SymSpec, ValueSpec
+from fx_interface.tensor_spec import SymSpec, TensorSpec, ValueSpec
 
 _GIVEN_SEEDS: Final = frozenset({"philox_seed", "rng_state", "seed"})
 aten = torch.ops.aten
@@ -199,6 +199,12 @@ class Recorder:
         for arg in args:
             _freeze(arg, [], specs)
         return self._append(op, tuple(args), _NO_KWARGS, self._infer(tuple(specs), op, args, _NO_KWARGS))
+
+    def call_of_form(
+        self, op: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any], spec: TensorSpec
+    ) -> Value:
+        """Record a call that no graph will have, whose result is taken to be of this form."""
+        return self._append(op, tuple(args), kwargs, spec)
 
     def item(self, value: Value, index: int) -> Value:
         """One result of a call that has several."""

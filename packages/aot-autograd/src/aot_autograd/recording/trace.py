@@ -60,7 +60,8 @@ class Trace:
     ``placed``: inputs in whose memory the program names places by number; ``shown_beyond``: inputs that have views
     which show memory that is not their own, and up to which element from their first; ``formed_views``: inputs of which
     a view has taken another form, and autograd follows it; ``functional_forms``: operators
-    whose functional forms were made; ``questions``: what was asked about tensors' content.
+    whose functional forms were made; ``behind``: values (by number) that torch computes behind the backward graph,
+    because they are sparse tensors; ``questions``: what was asked about tensors' content.
     """
 
     def __init__(self, operators: OperatorLibrary, env: ShapeEnv, questions: Questions | None = None) -> None:
@@ -77,6 +78,7 @@ class Trace:
         self.shown_beyond: dict[int, int] = {}
         self.formed_views: set[int] = set()
         self.functional_forms: set[str] = set()
+        self.behind: set[int] = set()
 
     def tensor(
         self, storage: Storage, step: ViewStep | None, value: Value, offset: IntLike | None = None

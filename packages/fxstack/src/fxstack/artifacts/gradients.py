@@ -34,6 +34,7 @@ def check_gradients(plan: JointPlan) -> None:
         (any(m.differentiable for m in plan.mutated), "an argument is written to and autograd follows"),
         (backward.leaves or backward.released, "it computes gradients itself"),
         (backward.effects, "its backward has effects besides gradients"),
+        (backward.behind, "a gradient is a sparse tensor"),
         (plan.opens_grad, "it turns gradients on by itself"),
         (plan.born, "sizes come from data"),
     ):

@@ -27,7 +27,7 @@ def usual_backward(plan: JointPlan, backward: GraphModule) -> tuple[JointPlan, G
     """The plan and the backward graph (``aten``) without the gradients that most likely never arrive, and the text of
     the whole graph; None where the plan and the graph are those that were given."""
     absent = absent_tangents(plan)
-    if not absent or plan.backward is None:
+    if not absent or plan.backward is None or plan.backward.behind:
         return plan, backward, None
     first = len(plan.backward.symbols) + len(plan.backward.saved)
     made = without_tangents(backward, [first + number for number in absent])

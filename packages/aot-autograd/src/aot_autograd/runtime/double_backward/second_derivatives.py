@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import torch
 
 from aot_autograd.plan import BackwardPlan, FromGraph, JointPlan, SavedInput, ViewOf
+from aot_autograd.runtime.double_backward.aliases import alias
 from aot_autograd.runtime.double_backward.freed_inputs import (
     loosely,
     made_again,
@@ -27,7 +28,6 @@ from aot_autograd.runtime.double_backward.freed_inputs import (
 )
 from aot_autograd.runtime.double_backward.read_results import ReadResults, Sources, replacing, through_results
 from aot_autograd.runtime.double_backward.written_inputs import Before, copied_before
-from aot_autograd.runtime.hooks.freed_tensors import CAN_BE_FREED, Freed
 from fx_interface.execution.undo import RandomStates, random_states, set_random_states
 
 Program = Callable[..., Sequence[Any]]
@@ -153,6 +153,7 @@ class Repetition:
         self.count = plan.inputs
         self.read = ReadResults(plan, backward_plan)
         self.wanted = backward_plan.gradient_of
+        self.sparse = frozenset(one.input_index for one in backward_plan.behind)
         self.differentiable = (*self.dirty, *plan.differentiable)
 
     def remember(self, inputs: Sequence[Any]) -> Remembered:
@@ -279,7 +280,10 @@ class Repetition:
         """The program runs again, so that it can be differentiated."""
         assert self.program is not None
         with _outside_of_transforms(), torch.enable_grad(), _random_state_of(random), self._autocasting():
-            aliases = [_alias(x) if isinstance(x, torch.Tensor) and x.requires_grad else x for x in inputs]
+            aliases = [
+                alias(x, i in self.sparse) if isinstance(x, torch.Tensor) and x.requires_grad else x
+                for i, x in enumerate(inputs)
+            ]
             passed = list(aliases)
             for index in self.written:  # the inputs are not to be written again
                 passed[index] = aliases[index].clone()
@@ -377,15 +381,6 @@ def _random_state_of(states: RandomStates) -> Iterator[None]:
         yield
     finally:
         set_random_states(now)
-
-
-def _alias(tensor: torch.Tensor) -> torch.Tensor:
-    """The same numbers at a place of their own, which is no view if the tensor is none: ``detach_`` refuses views."""
-    view = tensor.view_as(tensor)
-    if tensor._is_view() or not CAN_BE_FREED:
-        return view
-    placed = Freed.of(view).tensor(view.detach())
-    return view if placed is None else placed
 
 
 def _as_it_is(value: Any) -> Any:

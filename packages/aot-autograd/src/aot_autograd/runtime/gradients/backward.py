@@ -8,16 +8,17 @@ reached, and where an arriving gradient has another layout than the compiled bac
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
 import torch
 
-from aot_autograd.plan import BackwardPlan, JointPlan, SavedOutput
+from aot_autograd.plan import BackwardPlan, GraphPart, JointPlan, SavedOutput
 from aot_autograd.runtime.double_backward.second_derivatives import Repetition, Run, refuse
 from aot_autograd.runtime.double_backward.unseen import run_unseen
 from aot_autograd.runtime.gradients.between_results import possible
+from aot_autograd.runtime.gradients.gradients_behind import GradientsBehind
 from aot_autograd.runtime.gradients.incoming_gradients import are_plain, dense, resolved, tangent_reader
 from aot_autograd.runtime.gradients.partial_backward import PartialBackward
 from aot_autograd.runtime.gradients.saved_values import Choice, Collector
@@ -42,6 +43,7 @@ class Backward:
     __slots__ = (
         "_absent",
         "_arrives",
+        "_behind",
         "_depends",
         "_earlier",
         "_effects",
@@ -86,7 +88,8 @@ class Backward:
         self.collector = Collector(plan, backward_plan, self._positions)
         self._symbols = backward_plan.symbols
         first = len(backward_plan.symbols)
-        self._used_again = used_again = {-1 - place for place in backward_plan.gradient_from}
+        self._used_again = used_again = {-1 - place for place in _places(backward_plan)}
+        self._behind = GradientsBehind(plan, backward_plan.behind) if backward_plan.behind else None
         own = enumerate(owned(plan, backward_plan), first)
         self._passed = tuple(place for place, is_own in own if is_own and place not in used_again)
         self._places = list(zip(backward_plan.gradient_of, backward_plan.gradient_from, strict=True))
@@ -214,6 +217,10 @@ class Backward:
             for index, depends in self._depends:
                 if depends and missing.issuperset(depends):
                     gradients[index] = None
+        if self._behind is not None:
+            missing = {n for n, position in enumerate(self._positions) if grads[position] is None}
+            for index, gradient in self._behind(given, results, missing, sizes).items():
+                gradients[index] = gradient
         return tuple(gradients)
 
     def _append_tangents(
@@ -269,5 +276,18 @@ class Backward:
         return any(all(missing[number] for number in numbers) for numbers in sets)
 
 
+def _places(backward_plan: BackwardPlan) -> Iterator[int]:
+    """All places, as in ``gradient_from``, of what gradients are or are made of."""
+    yield from backward_plan.gradient_from
+    pending: list[Any] = [call.args for one in backward_plan.behind for call in one.calls]
+    while pending:
+        item = pending.pop()
+        if isinstance(item, GraphPart):
+            yield item.place
+        elif isinstance(item, list | tuple):
+            pending.extend(item)
+
+
 def _has_nan(gradients: Iterable[torch.Tensor | None]) -> bool:
-    return any(gradient is not None and bool(gradient.isnan().any()) for gradient in gradients)
+    plain = [g._values() if g is not None and g.is_sparse else g for g in gradients]
+    return any(gradient is not None and bool(gradient.isnan().any()) for gradient in plain)
