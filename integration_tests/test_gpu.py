@@ -172,8 +172,13 @@ import sys
 from pathlib import Path
 import torch
 import fxstack
+from inductor_codegen.codegen.triton.launch.kernels import KernelLoader
 from inductor_codegen.toolchain.kernel_processes import Batch
 
+def fail(*_):
+    raise AssertionError("Triton is asked for a kernel")
+
+KernelLoader._load = fail
 wait, made, cache = Batch.wait, [], Path(sys.argv[1])
 compiled = lambda: len(list(cache.rglob("*.cubin")))
 

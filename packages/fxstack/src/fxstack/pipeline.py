@@ -213,6 +213,7 @@ def _compile(
     inductor_codegen.require_compiler(
         options.compiler
     )  # before the work that would be for nothing without one
+    _prepare_kernels(graph_module, example_inputs)
     chosen = _chosen(options)
     planned = _by_blocks(graph_module, example_inputs, options, inductor_codegen.chooser(chosen, store))
     if planned is not None:
@@ -226,6 +227,16 @@ def _compile(
         inductor_codegen.compile_graph, traced.backward, chosen, store=store, layouts=traced.backward_layouts
     )
     return replace(_with_backward(traced.plan, begun, compile_backward), whole=traced.whole)
+
+
+def _prepare_kernels(graph_module: GraphModule, example_inputs: Sequence[Any]) -> None:
+    """Have the processes begin that will compile a GPU's kernels, of which there are about half as many as nodes."""
+    nodes = len(graph_module.graph.nodes)
+    device = next(
+        (one.device for one in example_inputs if isinstance(one, torch.Tensor) and one.is_cuda), None
+    )
+    if device is not None and nodes >= FEWEST_NODES:
+        inductor_codegen.prepare_kernels(device, nodes // 2)
 
 
 def _compile_planned(planned: Planned, chosen: CodegenOptions, store: ArtifactStore) -> StoredProgram:

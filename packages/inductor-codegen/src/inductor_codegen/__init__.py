@@ -12,6 +12,7 @@ from inductor_codegen.__about__ import __version__
 if TYPE_CHECKING:
     from inductor_codegen.compile import begin_graph, begin_program, chooser, compile_graph, compile_program
     from inductor_codegen.lower.images.channels_last import choose_layouts
+    from inductor_codegen.native.parallel_kernels import prepare_kernels
     from inductor_codegen.native.stored import load_graph
     from inductor_codegen.options import CodegenOptions
     from inductor_codegen.pipeline import plan
@@ -28,6 +29,7 @@ else:
                 "compile_program",
             ),
             "inductor_codegen.lower.images.channels_last": ("choose_layouts",),
+            "inductor_codegen.native.parallel_kernels": ("prepare_kernels",),
             "inductor_codegen.native.stored": ("load_graph",),
             "inductor_codegen.options": ("CodegenOptions",),
             "inductor_codegen.pipeline": ("plan",),
@@ -46,6 +48,7 @@ __all__ = [
     "compile_program",
     "load_graph",
     "plan",
+    "prepare_kernels",
     "require_compiler",
 ]
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import functools
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import torch
@@ -74,27 +76,33 @@ def chooser(options: CodegenOptions, store: ArtifactStore) -> Choose | None:
 def begin_program(
     program: Program, store: ArtifactStore, options: CodegenOptions, env: ShapeEnv | None = None
 ) -> Pending[CompiledGraph]:
-    """``compile_program`` of which only Python's part is over: the C++ compiler may be at work until the result is
-    asked for, beside what the caller does meanwhile. Where that is heard (events come in their order), or there is one
-    processor, all is over."""
-    if is_heard() or options.debug or processors() == 1 or device_of(program).type != "cpu":
+    """``compile_program`` of which only Python's part is over: compilers may be at work until the result is asked for,
+    beside what the caller does meanwhile. Where that is heard (events come in their order), launches are measured, or
+    there is one processor, all is over."""
+    if is_heard() or options.debug or options.autotune or processors() == 1:
         return Done(compile_program(program, store, options, env))
-    entry, kernels = write_entry(program), kernel_sources(program)
-    return Beside(lambda: build_graph(entry, kernels, store, options.compiler))
+    return Beside(_prepared(program, store, options, env))
 
 
 def compile_program(
     program: Program, store: ArtifactStore, options: CodegenOptions, env: ShapeEnv | None = None
 ) -> CompiledGraph:
     """The callable for what ``plan`` has made of a graph; raises as ``compile_graph`` does. ``env``: the graph's."""
+    return _prepared(program, store, options, env)()
+
+
+def _prepared(
+    program: Program, store: ArtifactStore, options: CodegenOptions, env: ShapeEnv | None
+) -> Callable[[], CompiledGraph]:
+    """The rest of ``compile_program``: looking in the store, and compilers."""
     device = device_of(program)
     if device.type == "cpu":
         entry, kernels = write_entry(program), kernel_sources(program)
-        return build_graph(entry, kernels, store, options.compiler, debug=options.debug)
+        return functools.partial(build_graph, entry, kernels, store, options.compiler, debug=options.debug)
     try:
-        from inductor_codegen.native.gpu import build_triton_graph
+        from inductor_codegen.native.gpu import prepare_triton_graph
 
-        return build_triton_graph(
+        return prepare_triton_graph(
             program,
             device,
             store,

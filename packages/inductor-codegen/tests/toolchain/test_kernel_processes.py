@@ -50,12 +50,12 @@ def program_of(*sizes: int) -> Program:
 
 def jobs_of(program: Program) -> list[kernel_processes.Job]:
     records = [KernelRecord.of(kernel) for kernel in program.kernels]
-    launches = parallel_kernels._launches(program, program.kernels, ShapeEnv())
-    return [job for launch in launches for job in parallel_kernels._jobs(records, launch)]
+    launches = parallel_kernels.launches_of(program, program.kernels, ShapeEnv())
+    return [job for launch in launches for _, job in parallel_kernels._jobs(records, launch)]
 
 
 def compiled_in(folder: Path) -> set[Path]:
-    return set(folder.rglob("*.cubin"))
+    return {file for file in folder.rglob("*.cubin") if file.name != "begin.cubin"}
 
 
 def test_kernels_are_found_in_the_cache(tmp_path: Path) -> None:
@@ -66,6 +66,33 @@ def test_kernels_are_found_in_the_cache(tmp_path: Path) -> None:
     with kernel_processes.compile_beside(kernels_source(program), "k.py", jobs, SM_90) as batch:
         batch.wait()
     assert len(compiled_in(tmp_path / "triton")) == len(jobs)
+
+
+def test_images_are_those_of_the_jobs(tmp_path: Path) -> None:
+    program = program_of()
+    jobs = jobs_of(program)
+    with kernel_processes.compile_beside(kernels_source(program), "k.py", jobs, SM_90) as batch:
+        batch.wait()
+    assert sorted(batch.images) == list(range(len(jobs)))
+    for place, job in enumerate(jobs):
+        image = batch.images[place]
+        assert image.name == job["function"]
+        assert image.threads == 32 * job["options"]["num_warps"]
+        assert image.content.startswith(b"\x7fELF")
+        assert job["function"].encode() in image.content
+    kept = {file.read_bytes() for file in compiled_in(tmp_path / "triton")}
+    assert {image.content for image in batch.images.values()} == kept
+
+
+def test_prepared_processes_do_the_work(pool: Any) -> None:
+    kernel_processes.prepare(7, SM_90)
+    ready = list(pool._processes)
+    assert len(ready) == 2
+    program = program_of()
+    with kernel_processes.compile_beside(kernels_source(program), "k.py", jobs_of(program), SM_90) as batch:
+        assert set(batch._processes) <= set(ready)
+        batch.wait()
+    assert batch.images
 
 
 def test_processes_are_used_again(pool: Any) -> None:
@@ -79,18 +106,30 @@ def test_processes_are_used_again(pool: Any) -> None:
     assert found == pool._processes
     assert len(found) == 2
     assert all(process.is_alive for process in found)
-    assert not pool.lock.locked()
 
 
-def test_one_batch_at_a_time(pool: Any) -> None:
-    program = program_of()
+def test_several_batches_at_once(pool: Any) -> None:
+    program, other_program = program_of(), program_of()
+    jobs = jobs_of(program)
     with (
-        kernel_processes.compile_beside(kernels_source(program), "k.py", jobs_of(program), SM_90) as one,
-        kernel_processes.compile_beside(kernels_source(program), "k.py", jobs_of(program), SM_90) as other,
+        kernel_processes.compile_beside(kernels_source(program), "k.py", jobs, SM_90) as one,
+        kernel_processes.compile_beside(kernels_source(other_program), "l.py", jobs, SM_90) as other,
     ):
-        assert one._processes
-        assert not other._processes
+        assert set(one._processes) == set(other._processes)
         other.wait()
+        assert len(other.images) == len(jobs)
+        one.wait()
+    assert len(one.images) == len(jobs)
+
+
+def test_a_batch_that_nobody_waits_for_is_passed_over(pool: Any) -> None:
+    program = program_of()
+    jobs = jobs_of(program)
+    with kernel_processes.compile_beside(kernels_source(program), "k.py", jobs, SM_90):
+        pass
+    with kernel_processes.compile_beside(kernels_source(program), "k.py", jobs, SM_90) as batch:
+        batch.wait()
+    assert len(batch.images) == len(jobs)
 
 
 def test_a_kernel_that_cannot_be_compiled_is_passed_over(tmp_path: Path) -> None:
@@ -166,6 +205,38 @@ def test_a_process_ends_when_nothing_comes() -> None:
     command = [sys.executable, "-c", script, kernel_worker.__file__]
     with subprocess.Popen(command, stdin=subprocess.PIPE) as process:
         assert process.stdin is not None
-        process.stdin.write(b'["/nowhere"]\n')
+        process.stdin.write(b'{"path": ["/nowhere"]}\n')
         process.stdin.flush()
         assert process.wait(30) == 0
+
+
+def test_functions_of_a_module_are_made_when_they_are_asked_for() -> None:
+    text = """import triton
+
+FACTOR = 3
+
+
+@triton.jit
+def helper(x):
+    return x * FACTOR
+
+
+@triton.jit
+def one(x):
+    return helper(x)
+
+
+@triton.jit
+def two(x):
+    return one.never
+"""
+    found = kernel_worker.functions_of(text)
+    assert {name: line for name, (line, _) in found.items()} == {"helper": 6, "one": 11, "two": 16}
+    module = kernel_worker._module(text, "somewhere.py", ["one", "two"])
+    assert "one" not in vars(module)
+    assert "helper" in vars(module)
+    assert module.one.starting_line_number == 11
+    assert module.one is module.one
+    assert "two" not in vars(module)
+    with pytest.raises(AttributeError):
+        _ = module.three

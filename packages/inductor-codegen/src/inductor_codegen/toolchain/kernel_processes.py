@@ -1,11 +1,12 @@
 """Kernels for a GPU, compiled by several processes into Triton's cache, before the program that launches them does.
 
-    with compile_beside(text, path, jobs, target) as batch:     processes are at work
+    prepare(count, target)                                      processes begin and load Triton
+    with compile_beside(text, path, jobs, target) as batch:     they are at work
         ...                                                     so is the C++ compiler
-        batch.wait()                                            launches find their kernels in Triton's cache
+        batch.wait()                                            each kernel's image is in ``batch.images``
 
 Nothing depends on them: a kernel that no process has compiled is compiled at its first launch, in this process. So a
-process that cannot be started, dies or hangs is left out.
+process that cannot be started, dies or hangs is left out. Several batches may be under way, in threads of their own.
 """
 
 from __future__ import annotations
@@ -18,39 +19,56 @@ import selectors
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from inductor_codegen.temporary import temporary_folder
 from inductor_codegen.toolchain import kernel_worker
 from inductor_codegen.toolchain.beside import processors
 
-MOST_PROCESSES = 16
+MOST_PROCESSES = 32
 FEWEST_JOBS = 4
-"""Fewer kernels are compiled in this process: another takes as long to begin."""
+"""Fewer kernels are compiled in this process, unless others are there: one takes as long to begin."""
+_JOBS_OF_ONE = 3
+"""Kernels that pay for a process."""
 _SILENCE = 120.0
 """Seconds without an answer after which processes are given up."""
-_FILE = "jobs.json"
+_LOOK = 0.5
+"""Seconds without an answer after which it is looked whether processes are alive."""
 
 Job = Mapping[str, Any]
 """``function``, ``kinds``, ``constants``, ``attributes`` and ``options`` of ``kernel_worker.compile_function``, as JSON
 has them."""
 
 
-class _Process:
-    """One process, and how many answers it owes to the batch that it works on."""
+class Image(NamedTuple):
+    """A compiled kernel: its content for the driver, its name in there, and threads and bytes of shared memory of a
+    block."""
 
-    def __init__(self) -> None:
+    content: bytes
+    name: str
+    threads: int
+    shared: int
+
+
+class _Process:
+    """One process."""
+
+    def __init__(self, target: Sequence[Any]) -> None:
         self._process = subprocess.Popen(
             [sys.executable, "-I", "-S", kernel_worker.__file__],
             stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
-        self._rest = b""
-        self.owes = 0
-        self.tell(sys.path)
+        self.tell({"path": sys.path, "target": list(target)})
+
+    @property
+    def number(self) -> int:
+        """What it calls itself."""
+        return self._process.pid
 
     @property
     def is_alive(self) -> bool:
@@ -63,59 +81,56 @@ class _Process:
         self._process.stdin.write(json.dumps(what).encode() + b"\n")
         self._process.stdin.flush()
 
-    def fileno(self) -> int:
-        """For ``selectors``."""
-        assert self._process.stdout is not None
-        return self._process.stdout.fileno()
-
-    def hear(self, batch: int) -> bool:
-        """Take what it has answered to a batch; False if it has ended."""
-        read = os.read(self.fileno(), 1 << 16)
-        *lines, self._rest = (self._rest + read).split(b"\n")
-        self.owes -= sum(line.startswith(b"%d " % batch) for line in lines)
-        return bool(read)
-
     def end(self) -> None:
         """End it now."""
-        self.owes = 0
         with contextlib.suppress(OSError):
             self._process.kill()
-        for pipe in (self._process.stdin, self._process.stdout):
-            with contextlib.suppress(OSError):
-                assert pipe is not None
-                pipe.close()
+        with contextlib.suppress(OSError):
+            assert self._process.stdin is not None
+            self._process.stdin.close()
         self._process.wait()
 
 
 class _Pool:
-    """The processes of this process. Who holds ``lock`` may tell them of a batch."""
+    """The processes of this process."""
 
     def __init__(self) -> None:
-        self.lock = threading.Lock()
+        self._lock = threading.Lock()
         self._processes: list[_Process] = []
         self._owner = 0
-        self._batches = 0
 
-    def begin(self, file: str, count: int) -> tuple[int, list[_Process]]:
-        """Hand out the ``count`` jobs in a file: the batch's number, and who works on it. OSError if nobody can be
-        told."""
-        self._batches += 1
-        processes = self._ready(min(MOST_PROCESSES, processors(), count))
-        for place, process in enumerate(processes):
-            own = list(range(place, count, len(processes)))
-            process.owes = 0
-            process.tell({"batch": self._batches, "file": file, "jobs": own})
-            process.owes = len(own)
-        return self._batches, processes
+    def begin(self, folder: str, count: int, target: Sequence[Any]) -> list[_Process]:
+        """Tell processes of a folder with ``count`` jobs: who was told. OSError if none can begin."""
+        with self._lock:
+            told = []
+            for process in self._ready(min(MOST_PROCESSES, processors(), -(-count // _JOBS_OF_ONE)), target):
+                with contextlib.suppress(OSError):  # it has just ended
+                    process.tell({"folder": folder})
+                    told.append(process)
+            return told
 
-    def _ready(self, count: int) -> list[_Process]:
+    def prepare(self, count: int, target: Sequence[Any]) -> None:
+        """Have so many processes, which load Triton and wait."""
+        with self._lock:
+            self._ready(min(MOST_PROCESSES, processors(), count), target)
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether a process is there."""
+        return self._owner == os.getpid() and any(process.is_alive for process in self._processes)
+
+    def _ready(self, count: int, target: Sequence[Any]) -> list[_Process]:
         if self._owner != os.getpid():  # after a fork the processes are the parent's
             self._processes, self._owner = [], os.getpid()
             atexit.register(self.end)
         self._processes = [process for process in self._processes if process.is_alive]
         while len(self._processes) < count:
-            self._processes.append(_Process())
+            self._processes.append(_Process(target))
         return self._processes[:count]
+
+    def forget(self) -> None:
+        """In a fork: another thread may have held the lock."""
+        self._lock, self._processes = threading.Lock(), []
 
     def end(self) -> None:
         """End all processes, if they are this process's."""
@@ -126,15 +141,20 @@ class _Pool:
 
 
 _POOL = _Pool()
+os.register_at_fork(after_in_child=lambda: _POOL.forget())
 
 
 class Batch:
-    """Kernels that are being compiled; used as a context, at whose end nobody needs what the processes read."""
+    """Kernels that are being compiled; used as a context, at whose end nobody needs what the processes read.
+    ``images`` are those of the jobs by their places, behind ``wait``."""
 
     def __init__(self) -> None:
+        self.images: dict[int, Image] = {}
         self._kept = contextlib.ExitStack()
-        self._number = 0
         self._processes: list[_Process] = []
+        self._places: list[int] = []
+        self._folder: Any = None
+        self._answers = -1
 
     def __enter__(self) -> Batch:
         return self
@@ -142,41 +162,70 @@ class Batch:
     def __exit__(self, *_: object) -> None:
         self._kept.close()
 
-    def begin(self, content: Mapping[str, Any]) -> None:
-        """Have the jobs of ``content`` compiled, if no other batch is under way. OSError if that cannot be begun."""
-        if not _POOL.lock.acquire(blocking=False):
-            return
-        self._kept.callback(_POOL.lock.release)
-        folder = self._kept.enter_context(temporary_folder())
-        folder.write(_FILE, json.dumps(content).encode())
-        self._number, self._processes = _POOL.begin(str(folder.path / _FILE), len(content["jobs"]))
+    def begin(self, text: str, path: str, jobs: Sequence[Job], target: Sequence[Any]) -> None:
+        """Have the jobs compiled, those with the longest texts first. OSError if that cannot be begun."""
+        functions = kernel_worker.functions_of(text)
+        lengths = [len(functions.get(job["function"], (0, ""))[1]) for job in jobs]
+        self._places = sorted(range(len(jobs)), key=lambda place: -lengths[place])
+        ordered = [jobs[place] for place in self._places]
+        content = {"text": text, "path": path, "jobs": ordered, "target": list(target)}
+        self._folder = self._kept.enter_context(temporary_folder())
+        self._folder.write(kernel_worker.JOBS, json.dumps(content).encode())
+        pipe = self._folder.path / kernel_worker.ANSWERS
+        os.mkfifo(pipe, 0o600)
+        # also for writing, so that it does not end whenever no process has it open
+        self._answers = os.open(pipe, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+        self._kept.callback(os.close, self._answers)
+        self._processes = _POOL.begin(str(self._folder.path), len(jobs), target)
 
     def wait(self) -> None:
         """Until each kernel is compiled, or whoever was to compile it has ended."""
-        waiting = [process for process in self._processes if process.owes > 0]
+        waiting, rest, heard = {process.number: process for process in self._processes}, b"", time.monotonic()
         with selectors.DefaultSelector() as selector:  # also where descriptors are too high for ``select``
-            for process in waiting:
-                selector.register(process, selectors.EVENT_READ, process)
+            if waiting:
+                selector.register(self._answers, selectors.EVENT_READ)
             while waiting:
-                ready: list[_Process] = [key.data for key, _ in selector.select(_SILENCE)]
-                for process in ready or list(waiting):
-                    is_heard = bool(ready) and process.hear(self._number)
-                    if is_heard and process.owes > 0:
-                        continue
-                    selector.unregister(process)
-                    waiting.remove(process)
-                    if not is_heard:
+                if selector.select(_LOOK if _LOOK < _SILENCE else _SILENCE):
+                    *lines, rest = (rest + os.read(self._answers, 1 << 16)).split(b"\n")
+                    heard = time.monotonic()
+                    for line in lines:
+                        self._hear(json.loads(line), waiting)
+                    continue
+                is_silent = time.monotonic() - heard >= _SILENCE
+                for number, process in list(waiting.items()):
+                    if is_silent:
                         process.end()
+                    if not process.is_alive:
+                        del waiting[number]
+
+    def _hear(self, answer: Mapping[str, Any], waiting: dict[int, _Process]) -> None:
+        if "ended" in answer:
+            waiting.pop(answer["ended"], None)
+        elif "name" in answer:
+            job = answer["job"]
+            with contextlib.suppress(OSError):
+                content = self._folder.read(kernel_worker.image_name(job))
+                image = Image(content, answer["name"], answer["threads"], answer["shared"])
+                self.images[self._places[job]] = image
+
+
+def prepare(count: int, target: Sequence[Any]) -> None:
+    """Have processes for about ``count`` kernels begin, so that they are ready when these are known."""
+    if count >= FEWEST_JOBS and _can_be():
+        with contextlib.suppress(OSError, ValueError):
+            _POOL.prepare(-(-count // _JOBS_OF_ONE), target)
+
+
+def _can_be() -> bool:
+    interpreter = os.path.basename(sys.executable or "")
+    return processors() > 1 and "python" in interpreter and os.environ.get("TRITON_INTERPRET") != "1"
 
 
 def compile_beside(text: str, path: str, jobs: Sequence[Job], target: Sequence[Any]) -> Batch:
     """Begin to compile functions of the module ``text``, which will lie at ``path``, for a ``target`` (backend,
     architecture, threads of a warp). Nothing begins where it would not pay, or cannot be done."""
     batch = Batch()
-    interpreter = os.path.basename(sys.executable or "")
-    if len(jobs) < FEWEST_JOBS or processors() == 1 or "python" not in interpreter:
-        return batch
-    if os.environ.get("TRITON_INTERPRET") != "1":
+    if jobs and (len(jobs) >= FEWEST_JOBS or _POOL.is_ready) and _can_be():
         with contextlib.suppress(OSError, ValueError):
-            batch.begin({"text": text, "path": path, "jobs": list(jobs), "target": list(target)})
+            batch.begin(text, path, jobs, target)
     return batch

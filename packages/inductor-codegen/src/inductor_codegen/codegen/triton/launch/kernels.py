@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -12,6 +13,7 @@ import torch
 
 from fx_interface.python_runtime.quick_dataclasses import dataclass
 from inductor_codegen.cache import content_key, process_store
+from inductor_codegen.codegen.triton.launch.images import Form, load_image
 from inductor_codegen.codegen.triton.launch.sizes import OPTIONS, Launch, choose, choose_tile, joining
 from inductor_codegen.codegen.triton.split import JOINED, PARTS, cells_of
 from inductor_codegen.ir.attention.form import AttentionKernel
@@ -19,7 +21,8 @@ from inductor_codegen.ir.attention.tiles import gpu_tiles
 from inductor_codegen.ir.gpu.blocks import point_loops, reduces, takes_strips
 from inductor_codegen.ir.kernel import BufferParameter, Kernel, SizeParameter, Vector
 from inductor_codegen.ir.products.form import ProductKernel
-from inductor_codegen.toolchain.kernel_worker import compile_function
+from inductor_codegen.toolchain.kernel_processes import Image
+from inductor_codegen.toolchain.kernel_worker import LazyModule, compile_function
 
 _POINTERS: dict[torch.dtype, str] = {
     torch.float64: "*fp64",
@@ -144,16 +147,28 @@ def _type_of(parameter: object) -> str:
     return "i64" if isinstance(parameter, SizeParameter) else "fp64"
 
 
+def form_of(record: KernelRecord, launch: Launch, traits: int) -> Form:
+    """What tells a compiled kernel from others of its module."""
+    return record.name, launch.rows, launch.points, launch.warps, launch.stages, traits
+
+
 class KernelLoader:
     """Called by the runtime with a kernel's number, the bits of its rows and points, and the launch's traits.
 
     The text in ``file`` is kept: a store that is temporary, or from which entries are removed, may be without it when a
-    kernel is launched first.
+    kernel is launched first. ``images`` are kernels that were compiled before.
     """
 
-    def __init__(self, file: Path, kernels: tuple[KernelRecord, ...], device: int) -> None:
+    def __init__(
+        self,
+        file: Path,
+        kernels: tuple[KernelRecord, ...],
+        device: int,
+        images: Mapping[Form, Image] | None = None,
+    ) -> None:
         self._file, self._kernels, self._device = file, kernels, device
         self._text = file.read_bytes()
+        self._images = {} if images is None else images
 
     def __call__(self, number: int, rows: int, points: int, traits: int) -> tuple[int, ...]:
         """The loaded function, rows of one block, threads, and bytes of shared memory; of a split kernel also the
@@ -167,19 +182,24 @@ class KernelLoader:
         return (*first, parts, points_of_block, *(word for other in others for word in other))
 
     def _loaded(self, record: KernelRecord, launch: Launch, traits: int) -> tuple[int, int, int, int]:
+        image = self._images.get(form_of(record, launch, traits))
+        function = None if image is None else load_image(image)
+        if image is not None and function is not None:
+            return function, launch.rows, image.threads, image.shared
         made = compile_kernel(getattr(self._module, record.name), record, launch, traits, None)
         shared, warps = made.metadata.shared, made.metadata.num_warps
         return self._load(made, shared), launch.rows, 32 * warps, shared
 
     @cached_property
     def _module(self) -> ModuleType:
-        from inductor_codegen.codegen.triton.launch.module import load_module
-
         file = self._file
         if not file.exists():
             kept = process_store().put(content_key(self._text), None, {file.name: self._text})
             file = kept.files[file.name]
-        return load_module(file)
+        names = [
+            name + suffix for name in (one.name for one in self._kernels) for suffix in ("", PARTS, JOINED)
+        ]
+        return LazyModule(f"inductor_codegen_generated_{file.stem}", self._text.decode(), str(file), names)
 
     def _load(self, made: Any, shared: int) -> int:
         """Straight onto the device: the launcher that Triton would compile for the kernel's signature is not used."""
