@@ -44,6 +44,10 @@ static const Wanted WANTED_FUNCTIONS[] = {
     {"_ZN2at12hasCallbacksEv", offsetof(Shim, has_callbacks), true},
     {"aoti_record_function_start", offsetof(Shim, record_function_start), true},
     {"aoti_record_function_end", offsetof(Shim, record_function_end), true},
+    {"torch_parallel_for", offsetof(Shim, parallel_for), true},
+    {"_ZN2at13globalContextEv", offsetof(Shim, global_context), true},
+    {"_ZNK2at7Context17userEnabledMkldnnEv", offsetof(Shim, mkldnn_is_enabled), true},
+    {"_ZN2at6native13mkldnn_matmulERKNS_6TensorES3_S3_ff", offsetof(Shim, mkldnn_matmul), true},
 };
 
 static void *find(const char *name) {

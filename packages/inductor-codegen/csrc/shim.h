@@ -33,6 +33,10 @@ typedef struct {
     bool (*has_callbacks)(void);         /* at: whether a profiler, or another observer of operators, is at work */
     int32_t (*record_function_start)(const char *, void *, void **, uint64_t, void **); /* may be NULL, as the next */
     int32_t (*record_function_end)(void *);
+    int32_t (*parallel_for)(int64_t, int64_t, int64_t, void (*)(int64_t, int64_t, void *), void *); /* may be NULL, as the next */
+    void *(*global_context)(void);            /* at */
+    bool (*mkldnn_is_enabled)(const void *);  /* at::Context */
+    void (*mkldnn_matmul)(Handle, Handle, Handle, float, float); /* at::native: lhs, rhs, result, beta, alpha; raises in C++ */
 } Shim;
 
 extern Shim shim;

@@ -26,6 +26,7 @@ static int32_t (*empty_strided)(int64_t, const int64_t*, const int64_t*, int32_t
 static int32_t (*new_handle)(H, H*);
 static int32_t (*data_ptr)(H, void**);
 static int32_t (*mm_out)(H, H, H);
+static int32_t (*product)(H, H, H, H);
 static int32_t (*check)(const H*, const int64_t*, int64_t);
 static int32_t (*call)(void*, int64_t, const H*, int64_t, const int64_t*, int64_t, H*, int64_t);
 static H (*take)(void*, int64_t);
@@ -37,6 +38,7 @@ __attribute__((visibility("default"))) int32_t fx_bind(void* (*lookup)(const cha
     if (!(new_handle = (decltype(new_handle))lookup(*missing = "aoti_torch_new_tensor_handle"))) return 1;
     if (!(data_ptr = (decltype(data_ptr))lookup(*missing = "aoti_torch_get_data_ptr"))) return 1;
     if (!(mm_out = (decltype(mm_out))lookup(*missing = "aoti_torch_cpu_mm_out"))) return 1;
+    if (!(product = (decltype(product))lookup(*missing = "fx_product"))) return 1;
     if (!(check = (decltype(check))lookup(*missing = "fx_check_inputs"))) return 1;
     if (!(call = (decltype(call))lookup(*missing = "fx_call_operator"))) return 1;
     if (!(take = (decltype(take))lookup(*missing = "fx_scratch_take"))) return 1;
@@ -63,6 +65,11 @@ MATMUL = """
     out_numbers[0] = numbers[0] * 3;
     memcpy(&out_numbers[1], &numbers[1], 8);
     if (new_handle(in[0], &out[1])) return 1;
+"""
+PRODUCT = """
+    const int64_t sizes[] = {48, 80}, strides[] = {80, 1};
+    if (empty_strided(2, sizes, strides, 6, 0, -1, &out[0])) return 1;
+    out_numbers[0] = product(out[0], in[0], in[1], in[2]);
 """
 TOPK = """
     H got[2] = {0, 0};
@@ -157,6 +164,19 @@ def test_a_library_error_becomes_a_python_error(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError, match=reason):
         graph(torch.randn(3, 4), 3, None, torch.randn(3, 3), 0.0)
     assert torch.is_grad_enabled()
+
+
+def test_products_are_computed_or_left_to_the_caller(tmp_path: Path) -> None:
+    graph = make(tmp_path, PRODUCT, "ttt", "ti")
+    row, lhs, rhs = torch.randn(80), torch.randn(48, 32), torch.randn(80, 32).t()
+    result, refused = graph(row, lhs, rhs)
+    if not refused:
+        torch.testing.assert_close(result, row + lhs @ rhs)
+        assert torch.equal(graph(row, lhs, rhs)[0], result)
+    assert graph(row, lhs, torch.randn(31, 80))[1] == 1  # sizes that do not fit raise in C++
+    with torch.backends.mkldnn.flags(enabled=False):
+        assert graph(row, lhs, rhs)[1] == 1
+    assert graph(row, lhs, rhs)[1] == refused
 
 
 def test_operators_through_python(tmp_path: Path) -> None:

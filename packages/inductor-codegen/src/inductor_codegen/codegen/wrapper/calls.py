@@ -11,6 +11,7 @@ from inductor_codegen.codegen.wrapper.integers import integer, symbol_name
 from inductor_codegen.codegen.wrapper.labels import label_of_call
 from inductor_codegen.codegen.wrapper.memory import MemoryWriter
 from inductor_codegen.codegen.wrapper.preamble import DISPATCHER_FUNCTIONS, CFunction
+from inductor_codegen.codegen.wrapper.routes.large_products import large_product
 from inductor_codegen.codegen.wrapper.routes.python_calls import RuntimeValues, split
 from inductor_codegen.codegen.wrapper.routes.routes import (
     RouteKind,
@@ -35,6 +36,8 @@ class CallWriter:
         self.operators: list[OperatorCall] = []
         self._index_of: dict[str, int] = {}
         self._passed = 0
+        self.has_large_products = False
+        """Whether the helpers for those are needed."""
 
     @property
     def uses_dispatcher(self) -> bool:
@@ -75,7 +78,11 @@ class CallWriter:
         arguments = self._arguments(call)
         self._memory.allocate(result)
         self._use(function, ["H", *arguments.types])
-        self._invoke(call, arguments, function, [self._memory.handle(result.name), *arguments.values])
+        helper = large_product(function, call, self._memory.buffers)
+        self.has_large_products |= helper is not None
+        self._invoke(
+            call, arguments, helper or function, [self._memory.handle(result.name), *arguments.values]
+        )
 
     def _returning_tensors(self, call: CallExtern, function: str) -> None:
         arguments = self._arguments(call)

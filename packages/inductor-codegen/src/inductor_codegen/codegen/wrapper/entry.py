@@ -29,6 +29,7 @@ from inductor_codegen.codegen.wrapper.preamble import (
     binding,
     declarations,
 )
+from inductor_codegen.codegen.wrapper.routes.large_products import PRODUCT_FUNCTIONS, PRODUCT_HELPERS
 from inductor_codegen.codegen.wrapper.text import Text
 from inductor_codegen.ir.program import (
     Allocate,
@@ -176,6 +177,9 @@ def _outputs(outputs: tuple[Output, ...], text: Text, memory: MemoryWriter) -> N
 def _assemble(
     text: Text, memory: MemoryWriter, calls: CallWriter, kernels: KernelCalls, device: torch.device
 ) -> str:
+    if calls.has_large_products:
+        for name, types in PRODUCT_FUNCTIONS.items():
+            calls.functions.setdefault(name, CFunction(name, types))
     functions = [
         *(CFunction(name, types) for name, types in (*BASE_FUNCTIONS.items(), *kernels.functions.items())),
         *calls.functions.values(),
@@ -190,12 +194,13 @@ def _assemble(
             HELPERS,
             WATCHING,
             DISPATCHER_HELPERS if calls.uses_dispatcher else "",
+            PRODUCT_HELPERS if calls.has_large_products else "",
             kernels.declarations(),
             text.tables(),
             STEPS_HEAD.format(handles=max(1, memory.handle_count), pointers=pointers),
             body,
             ENTRY.format(handles=max(1, memory.handle_count)),
-            binding(functions, ENTRY_ABI),
+            binding(functions, ENTRY_ABI, ("fx_product",) if calls.has_large_products else ()),
         )
     )
 

@@ -231,8 +231,10 @@ def declarations(functions: Iterable[CFunction]) -> str:
     return "".join(f"{function.pointer()}\n" for function in functions)
 
 
-def binding(functions: Iterable[CFunction], abi: int) -> str:
-    """``fx_bind``, which looks every function up by name and says which one is missing, and ``fx_abi``."""
+def binding(functions: Iterable[CFunction], abi: int, optional: Iterable[str] = ()) -> str:
+    """``fx_bind``, which looks every function up by name and says which one is missing, and ``fx_abi``. Pointers to
+    ``optional`` functions stay null where a host has none."""
+    asked = "".join(f'    *(void**)&{name} = lookup("{name}");\n' for name in optional)
     rows = "".join(f'    {{"{f.name}", (void**)&{f.name}}},\n' for f in functions)
     return (
         f"static const struct {{ const char* name; void** pointer; }} fx_wanted[] = {{\n{rows}}};\n"
@@ -247,6 +249,7 @@ def binding(functions: Iterable[CFunction], abi: int) -> str:
         "        fx_watched_calls = (const int32_t*)watched;\n"
         '        *(void**)&fx_watch = lookup("fx_watch");\n'
         "    }\n"
+        f"{asked}"
         "    return 0;\n"
         "}\n"
     )
