@@ -1,4 +1,8 @@
-"""One step of a GRU or LSTM on a batch of symbolic size: the operators that eager calls on a CPU."""
+"""One step of a GRU or LSTM on a batch of symbolic size: the operators that eager calls on a CPU.
+
+Eager writes gates in place, where they have a row's stride: kernels compute such rows by other instructions than a
+tensor without gaps, with other last bits.
+"""
 
 from __future__ import annotations
 
@@ -19,10 +23,10 @@ def gru_cell(*args: Any, **kwargs: Any) -> Any:
     width = int(w_hh.shape[1])
     of_data = _gates(data, w_ih, b_ih, width)
     of_state = _gates(hidden, w_hh, b_hh, width)
-    reset = (of_state[0] + of_data[0]).sigmoid()
-    update = (of_state[1] + of_data[1]).sigmoid()
-    new = (of_data[2] + of_state[2] * reset).tanh()
-    return (hidden - new) * update + new
+    reset = of_state[0].add_(of_data[0]).sigmoid_()
+    update = of_state[1].add_(of_data[1]).sigmoid_()
+    new = of_data[2].add(of_state[2].mul_(reset)).tanh_()
+    return (hidden - new).mul_(update).add_(new)
 
 
 def lstm_cell(*args: Any, **kwargs: Any) -> Any:
@@ -37,7 +41,7 @@ def lstm_cell(*args: Any, **kwargs: Any) -> Any:
 
 
 def _gates(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, width: int) -> Any:
-    return aten.split.Tensor(functional.linear(x, weight, bias), width, 1)
+    return aten.unsafe_split.Tensor(functional.linear(x, weight, bias), width, 1)
 
 
 def _fits(data: Any, states: Sequence[Any], weights: Sequence[Any], gates: int) -> bool:

@@ -1,7 +1,7 @@
 """LSTMs over sequences and batches of symbolic size: one oneDNN call for each layer and direction, as in eager.
 
-Where eager does not call oneDNN (other dtypes and devices, projections), torch unrolls the steps, and their number is
-fixed.
+Where eager does not call oneDNN (other dtypes and devices, projections, nothing to compute), torch unrolls the steps,
+and their number is fixed.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ def _by_layer(data: Any, states: Any, weights: Any) -> bool:
         and any(isinstance(n, torch.SymInt) for tensor in (data, *states) for n in tensor.shape)
         and all(tensor.device.type == "cpu" and tensor.dtype is torch.float32 for tensor in tensors)
         and states[0].shape[2] == states[1].shape[2]
+        and all(size != 0 for size in data.shape)
     )
 
 

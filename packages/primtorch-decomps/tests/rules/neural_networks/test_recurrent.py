@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 
 from fx_interface.symbols import ShapeEnv
@@ -15,14 +16,15 @@ def _spec(tensor: torch.Tensor) -> TensorSpec:
     return TensorSpec(tuple(tensor.shape), tuple(tensor.stride()), tensor.dtype, tensor.device)
 
 
-def test_a_layer_and_its_backward() -> None:
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_a_layer_and_its_backward(dtype: torch.dtype) -> None:
     layer, backward = (
         torch.ops.aten.mkldnn_rnn_layer.default,
         torch.ops.aten.mkldnn_rnn_layer_backward.default,
     )
     x, hidden, cell = torch.randn(5, 3, 4), torch.randn(3, 6), torch.randn(3, 6)
     weights = [torch.randn(24, 4), torch.randn(24, 6), torch.randn(24), torch.randn(24)]
-    given = (x, *weights, hidden, cell)
+    given = [tensor.to(dtype) for tensor in (x, *weights, hidden, cell)]
     with torch.no_grad():
         without = layer(*given, *_OPTIONS)
     specs = LIBRARY.infer(layer, [*map(_spec, given), *_OPTIONS], {}, ShapeEnv())

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
+
 from fx_interface.symbols import ShapeEnv
 from fx_interface.tensor_spec import TensorSpec, contiguous_strides
 from primtorch_decomps.registry import spec_rule
@@ -43,11 +45,13 @@ def layer_backward(
     *rest: Any,
     env: ShapeEnv,
 ) -> tuple[TensorSpec, ...]:
-    """Gradients of the input, of the weights, of the one bias that stands for both, and of the states."""
+    """Gradients of the input, of the weights, of the one bias that stands for both, and of the states: float32,
+    whatever the layer's dtype. Autograd converts them."""
     rows = weight0.sizes[:1]
-    bias = TensorSpec(rows, (1,), weight0.dtype, weight0.device)
-    return (_packed(x), _packed(weight0), _packed(weight1), bias, bias, _packed(hidden), _packed(cell))
+    bias = TensorSpec(rows, (1,), torch.float32, weight0.device)
+    of_states = (_packed(state, torch.float32) for state in (hidden, cell))
+    return (*(_packed(given, torch.float32) for given in (x, weight0, weight1)), bias, bias, *of_states)
 
 
-def _packed(spec: TensorSpec) -> TensorSpec:
-    return TensorSpec(spec.sizes, contiguous_strides(spec.sizes), spec.dtype, spec.device)
+def _packed(spec: TensorSpec, dtype: torch.dtype | None = None) -> TensorSpec:
+    return TensorSpec(spec.sizes, contiguous_strides(spec.sizes), dtype or spec.dtype, spec.device)
