@@ -40,6 +40,7 @@ from inductor_codegen.lower.views import Layout
 from inductor_codegen.schedule.fusion.groups import Group, Grouping
 from inductor_codegen.schedule.kernels.build import Launch, build_kernel, comments_of
 from inductor_codegen.schedule.kernels.called import Called, is_idle
+from inductor_codegen.schedule.programs.calls_in_place import calls_in_place
 from inductor_codegen.schedule.programs.kernel_reuse import GroupKey
 from inductor_codegen.schedule.programs.liveness import defines, in_place, last_uses, reads
 from inductor_codegen.schedule.programs.mutation import written_in_place
@@ -98,6 +99,10 @@ class _Assembler:
             kept = frozenset(self._keeps(outputs))
             self.steps = self.rewrite(self.steps, self.kernels, self._buffers(), kept)
         written = self.lowered.mutated
+        calls = [unit for unit in self.grouping.order if unit not in self.grouping.groups]
+        self.steps, outputs = calls_in_place(
+            self.steps, outputs, written, self.kernels, self._buffers(), self.aliases, calls == sorted(calls)
+        )
         self.steps, outputs = written_in_place(self.steps, outputs, written, self.kernels, self.aliases)
         steps = _reuse(self.steps, self._keeps(outputs), self.kernels, self.aliases)
         inputs = [given.name for given in self.lowered.inputs if isinstance(given, Buffer)]

@@ -88,7 +88,7 @@ def _safe_from(steps: Sequence[Step], kernels: Mapping[str, Kernel]) -> int:
         step = steps[position]
         if isinstance(step, CallExtern):
             return position + 1
-        if isinstance(step, RunKernel) and _checks_indices(kernels[step.kernel]):
+        if isinstance(step, RunKernel) and checks_indices(kernels[step.kernel]):
             return position + 1
     return 0
 
@@ -97,7 +97,8 @@ _CHECKING = frozenset(("wrap_index", "check_index", "floor_div", "trunc_div", "r
 """Primitives that may report an error of the user's program: an index out of range, a division by zero."""
 
 
-def _checks_indices(kernel: Kernel) -> bool:
+def checks_indices(kernel: Kernel) -> bool:
+    """Whether a kernel may report an error of the user's program."""
     if isinstance(kernel, AttentionKernel | ScatterKernel):
         return True
     statements = [

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from enum import Enum
+from typing import Final
 
 import torch
 from torch._ops import OpOverload
@@ -64,6 +65,16 @@ def _like_first(operands: Shapes) -> tuple[IntLike, ...] | None:
     return operands[0]
 
 
+WRITING: Final = frozenset(
+    {
+        torch.ops.aten.index_put_.default,
+        torch.ops.aten.index_copy_.default,
+        torch.ops.aten.scatter_.src,
+        torch.ops.aten.masked_scatter_.default,
+    }
+)
+"""Operators that write to their first argument and give it back."""
+
 OUT_VARIANTS: Mapping[str, OutVariant] = {
     "aten::mm": OutVariant("aoti_torch_{}_mm_out", _matmul(0)),
     "aten::addmm": OutVariant("aoti_torch_{}_addmm_out", _matmul(1)),
@@ -81,6 +92,8 @@ def route_of(call: CallExtern, buffers: Mapping[str, Buffer], memory: torch.devi
     """The cheapest way to run ``call`` in a program that allocates on the device ``memory``."""
     if call.op.namespace != "aten":
         return PYTHON
+    if call.op in WRITING:
+        return _by_name(call)
     device = _device_type(call, buffers)
     scalars = exact_scalars(call, buffers)
     if not _speakable(lambda: c_arguments(call, _Anything(), scalars)):
@@ -134,7 +147,8 @@ def _device_type(call: CallExtern, buffers: Mapping[str, Buffer]) -> str:
 
 
 def _by_name(call: CallExtern) -> Route:
-    usable = exports("torch_call_dispatcher") and _returns_tensors(call.op) and not call.op._schema.is_mutable
+    is_known = not call.op._schema.is_mutable or call.op in WRITING
+    usable = exports("torch_call_dispatcher") and _returns_tensors(call.op) and is_known
     if usable and _speakable(lambda: stable_values(call, _Anything())):
         return Route(RouteKind.DISPATCHER)
     return PYTHON
