@@ -121,7 +121,7 @@ class Kernel:
     the addresses of the buffers, the sizes and the bits of the floats in order, and which share of the work to do
     (``codegen.cpp.sharing``). It returns 0, or 1 when an index that came from data was out of range (nothing outside of
     any buffer was touched; the caller raises IndexError). Pointers of one call may be equal only where the program's
-    ``Reuse`` made them so.
+    ``Reuse`` made them so. ``narrow``: its indices fit 32 bits with all sizes that it is called with.
     """
 
     name: str
@@ -131,6 +131,7 @@ class Kernel:
     vector: Vector
     passes: tuple[Pass, ...]
     comments: tuple[str, ...] = ()
+    narrow: bool = False
 
     @property
     def buffers(self) -> tuple[BufferParameter, ...]:

@@ -29,6 +29,7 @@ from inductor_codegen.native.cpu import build_entry, graph_key, load_again, sour
 from inductor_codegen.native.library import LIBRARY
 from inductor_codegen.native.parallel_kernels import begin_kernels, target_of
 from inductor_codegen.native.recordable import why_not_recorded
+from inductor_codegen.native.shared_kernels import with_shared_kernels
 from inductor_codegen.native_errors import ArtifactLoadError
 from inductor_codegen.pipeline import kernel_sources
 from inductor_codegen.runtime import CompiledGraph, GraphRecord, load
@@ -57,6 +58,8 @@ def prepare_triton_graph(
     needs.
     """
     check_triton()
+    if not debug:  # names of kernels are for people then
+        program = with_shared_kernels(program, program.kernels_on(device))
     compiler = find_compiler(compiler_command, memo=store.folder)
     entry = write_entry(out_of_place(program), device)
     there, here = (replace(program, kernels=program.kernels_on(at)) for at in (device, CPU))

@@ -29,6 +29,7 @@ from inductor_codegen.native.cpu import build_entry, graph_key
 from inductor_codegen.native.kernel_images import images_source
 from inductor_codegen.native.launch_classes import LaunchClass, launch_classes
 from inductor_codegen.native.library import LIBRARY
+from inductor_codegen.native.shared_kernels import with_shared_kernels
 from inductor_codegen.options import CodegenOptions
 from inductor_codegen.pipeline import device_of, kernel_sources, plan
 from inductor_codegen.runtime import GraphRecord
@@ -90,6 +91,7 @@ def _compile(
 ) -> NativeObject:
     compiler = find_compiler(options.compiler, memo=store.folder)
     compiler = compiler.for_level(_ANY.get(platform.machine(), platform.machine()))
+    program = with_shared_kernels(program, program.kernels_on(device))
     there, here = (replace(program, kernels=program.kernels_on(at)) for at in (device, CPU))
     entry = write_entry(out_of_place(program), device)
     on_cpu = kernel_sources(here) if here.kernels else ()

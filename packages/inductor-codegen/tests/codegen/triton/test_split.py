@@ -11,6 +11,7 @@ import torch
 from fx_interface.dialects import prims as p
 from inductor_codegen.codegen.triton.kernel import kernel_source
 from inductor_codegen.codegen.triton.split import cells_of, split_source
+from inductor_codegen.native.shared_kernels import with_shared_kernels
 from inductor_codegen.pipeline import plan
 from inductor_codegen.testing import ExampleGraph
 
@@ -52,6 +53,25 @@ def test_everything_to_one_number(interpret: Interpret) -> None:
     total = graph.call(p.sum, graph.call(p.exp, graph.input(example)), [0, 1])
     run = interpret(plan(graph.build(total)))
     torch.testing.assert_close(run(example)[0], example.exp().sum())
+
+
+@pytest.mark.usefixtures("always")
+@pytest.mark.parametrize("joins", [False, True])
+def test_kernels_of_several_sizes_equal_the_reference(joins: bool, interpret: Interpret) -> None:
+    """``native/shared_kernels.py``."""
+    graph, made, given, expected = ExampleGraph(), [], [], []
+    for number, (rows, columns) in enumerate([(640, 24), (320, 40), (1280, 16)]):
+        parts = [torch.randint(-9, 10, (rows, width)).float() for width in (columns, 8)[: 1 + joins]]
+        inputs = [graph.input(part, f"x{number}_{place}") for place, part in enumerate(parts)]
+        x, whole = graph.call(p.cat, inputs, 1) if joins else inputs[0], torch.cat(parts, 1)
+        made.append(graph.call(p.sum, graph.call(p.mul, x, x), [0]))
+        given += parts
+        expected.append((whole * whole).sum(0))
+    program = plan(graph.build(*made))
+    together = with_shared_kernels(program, program.kernels)
+    assert len(together.kernels) == 1 < len(program.kernels)
+    for result, right in zip(interpret(together)(*given), expected, strict=True):
+        assert torch.equal(result, right)
 
 
 def test_kernels_of_several_passes_are_not_split() -> None:

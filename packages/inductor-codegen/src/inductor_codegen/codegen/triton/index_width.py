@@ -15,6 +15,8 @@ LARGEST = 2**31 - 2**16
 
 def index_type(kernel: Kernel) -> str:
     """The Triton type of the kernel's loop variables and addresses (in elements)."""
+    if kernel.narrow:
+        return "tl.int32"
     points = extent_product((*kernel.outer, *kernel.inner))
     if not isinstance(points, int) or points > LARGEST:
         return "tl.int64"

@@ -23,6 +23,7 @@ from inductor_codegen.ir.kernel import (
     Keep,
     Kernel,
     Pass,
+    SizeParameter,
     Store,
     extent_product,
 )
@@ -60,12 +61,18 @@ def row_head(kernel: Kernel, width: str) -> list[str]:
     rows = row_loops(kernel)
     return [
         *(f"# {comment}" for comment in kernel.comments),
+        *(f"{name} = {name}.to({width})" for name in narrowed_sizes(kernel)),
         f"xnumel = {size_text(extent_product(rows))}",
         f"xindex = tl.program_id(0).to({width}) * XBLOCK + tl.arange(0, XBLOCK)[:, None]",
         "xmask = xindex < xnumel",
         f"xzero = tl.zeros([XBLOCK, 1], {width})",
         *_counters("xindex", rows),
     ]
+
+
+def narrowed_sizes(kernel: Kernel) -> list[str]:
+    """The size parameters that a kernel computes with in 32 bits."""
+    return [one.name for one in kernel.parameters if isinstance(one, SizeParameter) and kernel.narrow]
 
 
 def row_scope(kernel: Kernel, body: list[str]) -> Scope:

@@ -145,7 +145,7 @@ class _Builder:
         name = f"attention_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
         comments = (f"attention, {self.task.value}",)
         parameters = tuple(self.parameters)
-        kernel = AttentionKernel(name, parameters, (tiles,), (), Vector.INNER, (), comments, form)
+        kernel = AttentionKernel(name, parameters, (tiles,), (), Vector.INNER, (), comments, form=form)
         return Called(kernel, tuple(self.buffers), tuple(symbol(name) for name in sizes))
 
     def _check(self) -> Value:

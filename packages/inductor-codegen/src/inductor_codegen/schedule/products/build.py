@@ -83,7 +83,7 @@ class _Builder:
         def of(tiles: ProductTiles) -> ProductKernel:
             form = ProductForm(dtype, sizes, left, right, points, stores, tiles)
             loop, name = LoopVar("tile", form.count), named("product_", (text, tiles))
-            return ProductKernel(name, parameters, (loop,), (), Vector.INNER, (), tuple(comments), form)
+            return ProductKernel(name, parameters, (loop,), (), Vector.INNER, (), tuple(comments), form=form)
 
         return Joined(text, of, tuple(self.buffers), floats)
 

@@ -118,6 +118,6 @@ def _scan(
     )
     name = named("scan_", (form, loops, vector, parameters))
     comments = (f"running {form.kind}",)
-    kernel = ScanKernel(name, parameters, loops[:-1], loops[-1:], vector, (), comments, form)
+    kernel = ScanKernel(name, parameters, loops[:-1], loops[-1:], vector, (), comments, form=form)
     operand, number = given
     return Called(kernel, (operand, lowered.values[number]), tuple(map(symbol, names)))

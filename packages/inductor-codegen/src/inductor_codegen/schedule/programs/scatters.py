@@ -218,7 +218,7 @@ def _scatter(
         *map(SizeParameter, names),
     )
     name = named("scatter_", (form, loops, parameters))
-    kernel = ScatterKernel(name, parameters, loops, (), Vector.INNER, (), ("sums by index",), form)
+    kernel = ScatterKernel(name, parameters, loops, (), Vector.INNER, (), ("sums by index",), form=form)
     return Called(kernel, (told.source, told.index, result), tuple(map(symbol, names))), beside
 
 
