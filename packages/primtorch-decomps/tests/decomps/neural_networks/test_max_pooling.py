@@ -1,4 +1,4 @@
-"""The largest of each window: decomposed on a CPU where windows are apart, on a GPU everywhere, with its gradient."""
+"""The largest of each window: decomposed but for places in channels-last images on a CPU; its gradient on a GPU."""
 
 from __future__ import annotations
 
@@ -69,20 +69,19 @@ def test_the_largest_of_a_window(image: int, window: list[int], options: dict[st
     assert found.stride() == want.stride()
 
 
-@pytest.mark.parametrize(
-    ("window", "stride"),
-    [([3, 3], [2, 2]), ([5, 4], []), ([2, 2], [2, 1])],
-    ids=["overlap", "large", "one overlaps"],
-)
-def test_on_a_cpu_other_windows_stay_library_calls(window: list[int], stride: list[int]) -> None:
-    assert _largest(IMAGES[0], False, window, stride)[1]
+def test_large_windows_stay_library_calls() -> None:
+    assert _largest(IMAGES[0], False, [5, 4], [])[1]
 
 
-def test_on_a_cpu_places_are_found_by_the_library() -> None:
-    made, is_called = _largest(IMAGES[0], True, [2, 2], [])
+def test_integers_stay_library_calls_where_windows_overlap() -> None:
+    assert _largest((IMAGES[0] * 10).long(), False, [3, 3], [2, 2])[1]
+
+
+def test_places_in_channels_last_images_are_found_by_the_library_on_a_cpu() -> None:
+    made, is_called = _largest(IMAGES[1], True, [2, 2], [])
     assert is_called
-    want = torch.ops.aten.max_pool2d_with_indices.default(IMAGES[0], [2, 2], [])
-    for found, wanted in zip(made(IMAGES[0]), want, strict=True):
+    want = torch.ops.aten.max_pool2d_with_indices.default(IMAGES[1], [2, 2], [])
+    for found, wanted in zip(made(IMAGES[1]), want, strict=True):
         assert torch.equal(found, wanted)
 
 
@@ -113,11 +112,22 @@ def special(x: torch.Tensor) -> torch.Tensor:
     return x
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float64])
+@pytest.mark.parametrize("image", [0, 2])
+@pytest.mark.parametrize("arguments", WINDOWS, ids=str)
+def test_places_on_a_cpu(image: int, dtype: torch.dtype, arguments: tuple[Any, ...]) -> None:
+    _places_are_torchs(image, dtype, arguments)
+
+
 @pytest.mark.usefixtures("gpu")
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float64])
 @pytest.mark.parametrize("image", range(len(IMAGES)))
 @pytest.mark.parametrize("arguments", WINDOWS, ids=str)
 def test_places_on_a_gpu(image: int, dtype: torch.dtype, arguments: tuple[Any, ...]) -> None:
+    _places_are_torchs(image, dtype, arguments)
+
+
+def _places_are_torchs(image: int, dtype: torch.dtype, arguments: tuple[Any, ...]) -> None:
     x = special(IMAGES[image]).to(dtype)
     made, is_called = _largest(x, True, *arguments)
     assert not is_called

@@ -1,7 +1,7 @@
 """The largest of each window of an image, with its place, and the gradient that goes there.
 
-On a CPU kernels of windows that do not overlap are as fast as torch's; on a GPU all are, and fused with what stands
-around them.
+Kernels are fused with what stands around them. On a CPU they take a twentieth to a half of the time of torch's, but for
+places in channels-last images, which torch finds in half to a fifth of theirs.
 """
 
 from __future__ import annotations
@@ -32,9 +32,10 @@ def _largest_with_places(
     dilation: int | Sequence[int] = 1,
     ceil_mode: bool = False,
 ) -> Any:
-    """The largest element of each window and where it stands in the image, on a GPU."""
+    """The largest element of each window and where it stands in the image."""
     window, border = pair(kernel_size), pair(padding)
-    if not _is_on_a_gpu(x) or not _is_plain(x, window, dilation, ceil_mode):
+    fast = _is_on_a_gpu(x) or (x.dtype.is_floating_point and _is_row_major(x))
+    if not fast or not _is_plain(x, window, dilation, ceil_mode):
         return NotImplemented
     return largest(x, window, pair(stride, window), border)
 
@@ -54,7 +55,7 @@ def max_pool2d(
     if not _is_plain(x, window, dilation, ceil_mode):
         return NotImplemented
     apart = pair(padding) == (0, 0) and all(step >= size for step, size in zip(steps, window, strict=True))
-    if not (apart or (_is_on_a_gpu(x) and x.dtype.is_floating_point)):
+    if not (apart or x.dtype.is_floating_point):
         return NotImplemented
     padded = _with_border(x, pair(padding))
     found: PrimTensor | None = None
@@ -84,6 +85,12 @@ def max_pool2d_backward(
 
 def _is_on_a_gpu(x: PrimTensor) -> bool:
     return x.device.type == "cuda"
+
+
+def _is_row_major(x: PrimTensor) -> bool:
+    """Whether a row of an image is a row of memory."""
+    step = x.strides[-1]
+    return isinstance(step, int) and step == 1
 
 
 def _is_plain(x: PrimTensor, window: Pair, dilation: int | Sequence[int], ceil_mode: bool) -> bool:

@@ -14,6 +14,7 @@ from inductor_codegen.codegen.cpp.loops.half_blocks import NO_BLOCKS, HalfBlocks
 from inductor_codegen.codegen.cpp.loops.innermost import InnermostWriter
 from inductor_codegen.codegen.cpp.loops.threads import Sharing
 from inductor_codegen.codegen.cpp.text.dtypes import COMPUTED, STORED, loaded
+from inductor_codegen.codegen.cpp.text.fillers import fillers_for
 from inductor_codegen.codegen.cpp.text.reductions import Accumulator
 from inductor_codegen.codegen.cpp.text.scope import Scope, conditions
 from inductor_codegen.ir.index import LoopVar
@@ -32,6 +33,9 @@ class RowWriter(InnermostWriter):
         super().__init__(kernel)
         self._widened: dict[Load, str] = {}
         """Arrays with a whole row of a 16-bit float input, as floats."""
+        self._fillers = fillers_for(kernel.inner)
+        if self._fillers is not None:
+            self.arrays = self._fillers.definitions
 
     def write(self) -> list[str]:
         """The lines of the body."""
@@ -185,7 +189,7 @@ class RowWriter(InnermostWriter):
             self.open(f"if ({' || '.join(map(row.name, needed_by))})")
         accumulators = self._accumulators_of(step)
         points = Scope(row, self.names, needed)
-        points.lines = []
+        points.lines, points.fillers = [], self._fillers
         self._bind_kept(roots, points)
         plain = only_where_not_finite(needed_by)
         blocks = (
@@ -206,6 +210,7 @@ class RowWriter(InnermostWriter):
             self._fetch(looked_up_lines((n for n in postorder(roots) if n in moving), self.kernel), row)
         for loop in inner[:-1]:
             self._loop(loop, *(bounds if bounds and loop == inner[0] else ()))
+        self.add(*points.before)
         if inner and plain:
             self._plain(step, points, accumulators)
         elif inner:

@@ -6,12 +6,13 @@ from collections.abc import Iterable
 
 import torch
 
-from inductor_codegen.codegen.cpp.text.dtypes import COMPUTED, converted, literal, loaded
+from inductor_codegen.codegen.cpp.text.dtypes import COMPUTED, STORED, converted, literal, loaded
+from inductor_codegen.codegen.cpp.text.fillers import Fillers
 from inductor_codegen.codegen.cpp.text.indexing import guard_text, index_text
 from inductor_codegen.codegen.cpp.text.names import Names
 from inductor_codegen.codegen.cpp.text.operations import CHECKED_INTEGER, operation
 from inductor_codegen.errors import unsupported
-from inductor_codegen.ir.index import Index
+from inductor_codegen.ir.index import Index, as_index
 from inductor_codegen.ir.scalar import (
     Apply,
     Constant,
@@ -119,6 +120,9 @@ class Scope:
         self._all = names
         self._needed = needed
         self.lines: list[str] = []
+        self.fillers: Fillers | None = None
+        self.before: list[str] = []
+        """Lines that stand before the innermost loop."""
 
     def bind(self, node: Scalar, text: str) -> None:
         """``node`` is known as ``text`` from here on."""
@@ -156,10 +160,15 @@ class Scope:
     def _expression(self, node: Scalar) -> str:
         match node:
             case Load(buffer, index, dtype):
+                guarded = self._filled(node)
+                if guarded is not None:
+                    return self._from_run(node, guarded)
                 text = loaded(f"{buffer}[{self.index(index)}]", dtype)
             case IndexValue(index, dtype):
                 return converted(f"({self.index(index)})", torch.int64, dtype)
             case Guarded(_, body, other):
+                if self._filled(body) is node:
+                    return self.name(body)
                 return f"{self._guard(node)} ? {self.name(body)} : {self.name(other)}"
             case Apply():
                 text = operation(node, [self.name(arg) for arg in node.args])
@@ -167,6 +176,27 @@ class Scope:
                 raise AssertionError(f"{node} has no expression")
         condition = self._condition(node) if must_be_protected(node) else ""
         return f"({condition}) ? {text} : {literal(0, node.dtype)}" if condition else text
+
+    def _filled(self, node: Scalar) -> Guarded | None:
+        """The choice that a load is one side of, if it is made for a whole row and the other side is a constant."""
+        alternatives = self._needed.get(node, {_ALWAYS})
+        if self.fillers is None or not isinstance(node, Load) or len(alternatives) != 1:
+            return None
+        (condition,) = alternatives
+        if len(condition) != 1:
+            return None
+        ((guarded, holds),) = condition
+        return guarded if holds and guarded.body is node and self.fillers.suit(guarded, node) else None
+
+    def _from_run(self, node: Load, guarded: Guarded) -> str:
+        assert self.fillers is not None
+        assert isinstance(guarded.other, Constant)
+        loop, run, pointer = self.fillers.loop, self._all.new("q"), f"const {STORED[node.dtype]}*"
+        condition = " & ".join(guard_text(guard, self.name, self._all) for guard in guarded.guards)
+        start = self.index(node.index - as_index(loop))
+        filler = self.fillers.name(guarded.other)
+        self.before.append(f"{pointer} const {run} = {condition} ? &{node.buffer}[{start}] : {filler};")
+        return loaded(f"{run}[{loop.name}]", node.dtype)
 
     def _condition(self, node: Scalar) -> str:
         alternatives = self._needed.get(node, {_ALWAYS})
