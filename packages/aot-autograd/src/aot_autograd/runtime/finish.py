@@ -106,10 +106,12 @@ def _inference(plan: JointPlan, forward: CompiledGraph, make: Maker | None) -> C
     versions, more = plan.versions, plan.versions_of_inputs
 
     def run(*inputs: Any) -> Sequence[Any]:
-        results = forward(*inputs, *constants)
+        results = forward(*inputs, *constants) if constants else forward(*inputs)
         write_back(inputs, results)
-        count_writes(results, versions)
-        count_more(inputs, more)
+        if versions:
+            count_writes(results, versions)
+        if more:
+            count_more(inputs, more)
         return results[:returned] if make is None else make(inputs, results)
 
     def run_without_gradients(*inputs: Any) -> Sequence[Any]:

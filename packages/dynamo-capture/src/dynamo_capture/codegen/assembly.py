@@ -36,6 +36,7 @@ from dynamo_capture.frames.left_functions import left_loop
 from dynamo_capture.graph.graph_builder import GraphInput
 from dynamo_capture.hook.frame_hook import RegionFunction
 from dynamo_capture.runtime import made_tensors, replacement_calls
+from dynamo_capture.runtime.calls.random_states import generator_states
 from dynamo_capture.runtime.second_runs import leave_blocks, run_again, run_unseen
 from dynamo_capture.semantics.modes.modes import Block, Switches
 from dynamo_capture.semantics.random_numbers.drawing import Draw
@@ -186,8 +187,7 @@ class Assembly:
             loop = left_loop(frame, frame.next)
             return exits_after(*state, stack, kept, resumes, tail=tail, loop=loop)
         below = stack[: frame.handling[0].depth]
-        handled = len(frame.handling)
-        return exits_of_handler(*state, below, kept, resumes, handled=handled, tail=tail)
+        return exits_of_handler(*state, below, kept, resumes, handled=len(frame.handling), tail=tail)
 
     def _enter_again(self, blocks: Sequence[Block], to: Reconstruction) -> None:
         """Enter the blocks that the graph has left, each in the modes in which it was entered."""
@@ -283,7 +283,7 @@ class Assembly:
         sources = sorted(dict.fromkeys(draw.source for draw in draws), key=lambda source: source is None)
         self._fetch([source for source in sources if source is not None], cells)
         to.store(GENERATORS)
-        to.call(replacement_calls.generator_states, lambda: self._emitter.load_fast(GENERATORS))
+        to.call(generator_states, lambda: self._emitter.load_fast(GENERATORS))
         to.store(STATES)
         for draw in draws:
             self._draw_one(draw, sources.index(draw.source), to.collector, cells)

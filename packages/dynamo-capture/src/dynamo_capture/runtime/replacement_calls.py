@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import itertools
-import random
 import threading
 import traceback
 import types
@@ -313,21 +312,6 @@ def _sized(argument: Any, known: Mapping[Symbol, int]) -> Any:
     if isinstance(argument, tuple):
         return tuple(_sized(part, known) for part in argument)
     return evaluate(argument, known) if isinstance(argument, Expr) else argument
-
-
-def generator_states(generators: tuple[Any, ...]) -> tuple[Callable[[], object], ...]:
-    """What puts the states of generators of random numbers back, the ``random`` module's among them."""
-    own: random.Random = random.random.__self__  # type: ignore[attr-defined]
-    return tuple(map(_restoring, (own, *generators)))
-
-
-def _restoring(generator: Any) -> Callable[[], object]:
-    if isinstance(generator, random.Random):
-        return functools.partial(generator.setstate, generator.getstate())
-    if hasattr(generator, "bit_generator"):
-        bits = generator.bit_generator
-        return functools.partial(setattr, bits, "state", bits.state)
-    return functools.partial(generator.set_state, generator.get_state())
 
 
 def call_restoring_modes(compiled: Callable[..., Any]) -> Callable[..., Any]:

@@ -11,4 +11,7 @@ def items(indices: Sequence[int]) -> Callable[[Sequence[Any]], tuple[Any, ...]]:
     """What takes the items at those places, in their order."""
     if len(indices) > 1:
         return operator.itemgetter(*indices)
-    return lambda values: tuple([values[index] for index in indices])
+    if not indices:
+        return lambda values: ()
+    (index,) = indices
+    return lambda values: (values[index],)

@@ -98,6 +98,8 @@ def _start(tensor: torch.Tensor) -> int:
 
 def _length(tensor: torch.Tensor) -> int:
     """The bytes from a tensor's first to behind its last element."""
+    if tensor.is_contiguous():
+        return tensor.nbytes
     if tensor.numel() == 0:
         return 0
     last = sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True))

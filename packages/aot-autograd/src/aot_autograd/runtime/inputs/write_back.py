@@ -16,6 +16,7 @@ _FEW = 4
 """Copies that are not worth putting together."""
 
 _set_versions = torch._C._autograd._unsafe_set_version_counter
+_count_write: Any = torch._C._increment_version
 _version = operator.attrgetter("_version")
 
 
@@ -27,13 +28,14 @@ class WriteBack:
     to a thousand tensors in a step, so what can be is asked of all at once, without a loop in Python.
     """
 
-    __slots__ = ("_contents", "_counted", "_counters", "_counts", "_targets")
+    __slots__ = ("_all_counted", "_contents", "_counted", "_counters", "_counts", "_targets")
 
     def __init__(self, writes: Iterable[MutatedInput], later: int = 0) -> None:
         writes = tuple(writes)
         self._targets = items([write.input_index for write in writes])
         self._contents = items([write.graph_index for write in writes])
         self._counted = tuple([bool(write.counted) for write in writes])
+        self._all_counted = all(self._counted)
         counts = [(write.input_index, write.counted - later) for write in writes]
         counts = [(index, count) for index, count in counts if count > 1 or (count == 0 and later)]
         self._counters = items([index for index, _ in counts])
@@ -44,10 +46,12 @@ class WriteBack:
         if not self._counted:
             return
         targets, contents = self._targets(inputs), self._contents(results)
-        counters = self._counters(inputs)
-        versions = tuple(map(operator.add, map(_version, counters), self._counts))
+        counters: tuple[torch.Tensor, ...] = ()
+        if self._counts:
+            counters = self._counters(inputs)
+            versions = tuple(map(operator.add, map(_version, counters), self._counts))
         written: Sequence[torch.Tensor] = targets
-        if not (all(self._counted) and all(map(operator.is_, targets, contents))):
+        if not (self._all_counted and all(map(operator.is_, targets, contents))):
             writes = list(zip(targets, contents, self._counted, strict=True))
             written = [target for target, content, counted in writes if counted and content is target]
             _copy([(t if counted else t.data, content) for t, content, counted in writes if content is not t])
@@ -61,7 +65,7 @@ def _increment(written: Sequence[torch.Tensor]) -> None:
     when it has counted the ones before it."""
     while written:
         try:
-            torch.autograd.graph.increment_version(written)
+            _count_write(written)
         except RuntimeError:
             first = next((i for i, tensor in enumerate(written) if tensor.is_inference()), None)
             if first is None:
@@ -73,6 +77,9 @@ def _increment(written: Sequence[torch.Tensor]) -> None:
 
 def _copy(copies: Sequence[tuple[torch.Tensor, torch.Tensor]]) -> None:
     """Each tensor gets its content; the many small ones of a model on a GPU, its running statistics, at once."""
+    if len(copies) == 1 and not copies[0][0].is_inference():
+        copies[0][0].copy_(copies[0][1])
+        return
     together = len(copies) >= _FEW and all(
         target.is_cuda and not target.is_inference() for target, _ in copies
     )
