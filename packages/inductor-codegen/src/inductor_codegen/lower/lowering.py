@@ -34,6 +34,7 @@ from inductor_codegen.lower.images.channels_last import channels_last
 from inductor_codegen.lower.inner_layouts import arrange_inner_values
 from inductor_codegen.lower.products import FACTORS, PaddedProducts, PaddedResult
 from inductor_codegen.lower.rewrites.parts_in_place import part_by_part, place_parts
+from inductor_codegen.lower.rewrites.products_by_rows import is_given_away, product_by_rows
 from inductor_codegen.lower.rewrites.short_reductions import written_out
 from inductor_codegen.lower.storage import Values, operand_of, seen_through
 from inductor_codegen.lower.values import (
@@ -229,6 +230,10 @@ class Lowering(Values):
             if moved is not None:
                 return moved
         given, kept = self._padded(op, node, known, where)
+        if kept is not None and isinstance(spec, TensorSpec) and not node.kwargs and is_given_away(node):
+            parted = product_by_rows(op, given, kept, spec, node.name, self, where)
+            if parted is not None:
+                return parted
         args = tuple(self._library_argument(arg, known, where, (node, i)) for i, arg in enumerate(given))
         kwargs = tuple((name, self._library_argument(arg, known, where)) for name, arg in node.kwargs.items())
         results = self._results(op, node, where, None if kept is None else kept.operand_sizes)
