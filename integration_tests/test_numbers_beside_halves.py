@@ -21,7 +21,10 @@ BY_NUMBER: Calls = {
     "fmod by a tensor without dimensions": lambda x: torch.fmod(x, torch.tensor(0.3)),
     "remainder": lambda x: x % 0.3,
     "remainder below 0": lambda x: x % -0.7,
+    "fmod of a number": lambda x: torch.fmod(torch.tensor(0.7), x),
     "trunc": lambda x: torch.div(x, 0.3, rounding_mode="trunc"),
+    "trunc by tensors": lambda x: torch.div(x, x.flip(0), rounding_mode="trunc"),
+    "floor by tensors": lambda x: torch.div(x, x.flip(0), rounding_mode="floor"),
     "floor": lambda x: torch.div(x, 0.3, rounding_mode="floor"),
     "threshold": lambda x: F.threshold(x, 0.1, 0.3),
     "hardshrink": lambda x: F.hardshrink(x, 0.3),
@@ -35,9 +38,6 @@ BY_NUMBER: Calls = {
     **{f"logit {eps}": lambda x, eps=eps: torch.logit(x, eps) for eps in (0.3, 1e-3, 1e-6, 0.0)},
 }
 WITHOUT_GRADIENT: Calls = {
-    "fmod of a number": lambda x: torch.fmod(
-        torch.tensor(0.7), x
-    ),  # the gradient is a quotient that eager rounds
     "remainder of a number": lambda x: 0.7 % x,
     "floor_divide": lambda x: x // 0.3,
     "floor_divide of a number": lambda x: 0.7 // x,

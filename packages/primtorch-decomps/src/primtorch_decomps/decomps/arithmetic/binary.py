@@ -8,9 +8,11 @@ from typing import Any
 import torch
 
 from primtorch_decomps import promotion
+from primtorch_decomps.decomps.arithmetic.division_modes import div_mode
 from primtorch_decomps.errors import RuleMismatchError
-from primtorch_decomps.pointwise import Kind, pointwise, row_major
+from primtorch_decomps.pointwise import Kind, pointwise, pointwise_rule, row_major
 from primtorch_decomps.prims import PrimTensor, ops
+from primtorch_decomps.registry import decomposes
 
 
 def _is_bool(x: Any, y: Any) -> bool:
@@ -63,13 +65,9 @@ def div(x: Any, y: Any) -> PrimTensor:
     return ops.div(x, y)
 
 
-def _floor_divide(x: Any, y: Any) -> PrimTensor:
-    return ops.floor_div(x, y)
-
-
-@pointwise("aten.floor_divide.default", "aten.floor_divide.Scalar", operands=2, stored=(0,))
+@decomposes("aten.floor_divide.default", "aten.floor_divide.Scalar", rule=pointwise_rule(Kind.ARITHMETIC, 2))
 def floor_divide(x: Any, y: Any) -> PrimTensor:
-    return _floor_divide(x, y)
+    return div_mode(x, y, rounding_mode="floor")
 
 
 @pointwise("aten.fmod.Tensor", "aten.fmod.Scalar", operands=2, stored=(0, 1))
