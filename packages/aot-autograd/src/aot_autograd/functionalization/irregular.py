@@ -194,6 +194,26 @@ def _lstm_layer(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Map
     return compute(trace, LSTM_LAYER if torch.is_grad_enabled() else op, args, kwargs)
 
 
+def _spectrum(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    """Who wants eigenvalues or singular values alone computes no vectors where no gradient is wanted. Torch asks for
+    them whenever it is given a subclass of tensors: other last bits, in several times the time."""
+    data, *rest = args
+    if not trace.recorder.spectrum_alone or (torch.is_grad_enabled() and data.requires_grad):
+        return compute(trace, op, args, kwargs)
+    if op is aten.linalg_eig.default:
+        values = compute(trace, aten._linalg_eigvals.default, args, kwargs)
+        return values, values
+    option, default = _VECTORS[op]
+    return compute(trace, op, (data, rest[0] if rest else default), {**kwargs, option: False})
+
+
+_VECTORS: Final[Mapping[OpOverload, tuple[str, Any]]] = {
+    aten._linalg_svd.default: ("compute_uv", False),
+    aten._linalg_eigh.default: ("compute_v", "L"),
+}
+"""The option that asks for vectors, and the default of the argument before it."""
+
+
 def _polygamma(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
     """``polygamma_`` takes its tensor first, ``polygamma`` last."""
     target, order = args
@@ -303,6 +323,7 @@ IRREGULAR_OPERATORS: Final[dict[OpOverload, Treatment]] = {
     aten.masked_select.default: _masked_select,
     aten.polygamma_.default: _polygamma,
     aten.mkldnn_rnn_layer.default: _lstm_layer,
+    **dict.fromkeys((*_VECTORS, aten.linalg_eig.default), _spectrum),
     **FORM_OPERATORS,
     **dict.fromkeys(
         (aten._pack_padded_sequence.default,),

@@ -68,6 +68,7 @@ def program_of(graph_module: GraphModule) -> Program:
             if EXPECTED_KEY in node.meta:
                 recorder.check_expected(node.meta[EXPECTED_KEY])
             recorder.env.again = node.meta.get(BORN_KEY)
+            recorder.spectrum_alone = node.target in _READ_SPECTRA
             rule = _REGIONS.get(node.target)
             values[node] = _call(node, args, kwargs) if rule is None else rule(recorder, *args, **kwargs)
             recorder.env.again = None
@@ -191,6 +192,15 @@ By name, because torch wraps some of them again when other parts of it are impor
 def _seeds(function: Any) -> bool:
     return getattr(function, "__name__", "") in _SEEDING and str(function.__module__).startswith("torch")
 
+
+_READ_SPECTRA: Final = frozenset(
+    {
+        *(torch.linalg.svdvals, torch.linalg.eigvalsh, torch.linalg.eigvals),
+        *(torch.linalg.cond, torch.linalg.matrix_rank, torch.linalg.matrix_norm, torch.linalg.norm),
+        *(torch.norm, torch.functional.norm, "norm"),
+    }
+)
+"""Functions and methods that need no vectors of a decomposition, unless it is differentiated."""
 
 _EXTREMES: Final[Mapping[Any, Callable[..., Any]]] = {size_min: torch.sym_min, size_max: torch.sym_max}
 

@@ -55,7 +55,8 @@ class Recorder:
 
     ``checkpoints`` counts the checkpointed parts that are being traced, one in another. ``births``: the calls that
     give the symbols that come from data, as a size or as the number itself. ``renamed``: those of the captured graph
-    that turned out to be the same number as another one, because equal calls are recorded once.
+    that turned out to be the same number as another one, because equal calls are recorded once. ``spectrum_alone``: the
+    program calls a function that reads eigenvalues or singular values, not the vectors that belong to them.
     """
 
     def __init__(self, operators: OperatorLibrary, env: ShapeEnv) -> None:
@@ -65,6 +66,7 @@ class Recorder:
         self.backward = False
         self.where: UserLocation | None = None
         self.checkpoints = 0
+        self.spectrum_alone = False
         self.copied: list[Value] = []
         self.births: dict[Symbol, Value] = {}
         self.renamed: dict[Symbol, IntLike] = {}
