@@ -81,3 +81,33 @@ def test_what_cannot_be_rejected_may_follow(tmp_path: Path) -> None:
 def test_elsewhere_it_is_a_new_tensor(module: GraphModule) -> None:
     """The old content is read, a later call may raise, or what is written twice is not what is written once."""
     assert aten.index_put_.default not in operators(module)
+
+
+def part(dim: int, start: int, end: int, step: int = 1) -> GraphModule:
+    graph = ExampleGraph()
+    table = torch.zeros(10, 4)
+    given, size = graph.input(table, "table"), list(table.shape)
+    size[dim] = len(range(table.shape[dim])[start:end:step])
+    values = graph.input(torch.ones(size), "values")
+    return declared(
+        graph.build(graph.call(aten.slice_scatter.default, given, values, dim, start, end, step)), 0
+    )
+
+
+@pytest.mark.parametrize("places", [(0, 2, 5, 1), (0, 1, 8, 3), (1, 1, 3, 1)])
+def test_a_slice_is_copied_into_the_input(tmp_path: Path, places: tuple[int, int, int, int]) -> None:
+    module = part(*places)
+    assert operators(module) == [aten.copy_.default]
+    dim, *bounds = places
+    table, expected = torch.randn(10, 4), torch.zeros(10, 4)
+    expected.copy_(table)
+    view = expected[slice(*bounds)] if dim == 0 else expected[:, slice(*bounds)]
+    values = torch.randn(view.shape)
+    view.copy_(values)
+    (result,) = compile_graph(module, CodegenOptions(tmp_path))(table, values)
+    assert result is table
+    assert torch.equal(table, expected)
+
+
+def test_places_that_may_lie_outside_are_left() -> None:
+    assert operators(part(0, -3, 10)) == [aten.slice_scatter.default]

@@ -24,6 +24,8 @@ from primtorch_decomps.prims import Call, PrimTensor, Trace, tracing
 from primtorch_decomps.spec_inference.library import Library, is_without_formulas
 from primtorch_decomps.to_prims.emission import Emitter
 from primtorch_decomps.to_prims.separation import separated
+from primtorch_decomps.to_prims.small_writes import OPERATORS as SMALL_WRITES
+from primtorch_decomps.to_prims.small_writes import small_write
 
 logger = logging.getLogger("primtorch_decomps")
 
@@ -173,6 +175,11 @@ class _Interpreter:
             formula = getattr(decomposition, "whole", None)
         if formula is not None and op not in _MIXING and _lie_apart((*args, *kwargs.values())):
             formula = None  # the kernel refuses them
+        written = (
+            small_write(node, op, args, self.env) if op in SMALL_WRITES and formula is not None else None
+        )
+        if written is not None:
+            formula, args, kwargs = None, written, {}
         if formula is not None and not is_without_formulas((*args, *_flat(spec))):
             try:
                 result = formula(*args, **kwargs)

@@ -100,8 +100,9 @@ class _Assembler:
             self.steps = self.rewrite(self.steps, self.kernels, self._buffers(), kept)
         written = self.lowered.mutated
         calls = [unit for unit in self.grouping.order if unit not in self.grouping.groups]
+        in_order = calls == sorted(calls)
         self.steps, outputs = calls_in_place(
-            self.steps, outputs, written, self.kernels, self._buffers(), self.aliases, calls == sorted(calls)
+            self.steps, outputs, written, self.kernels, self._buffers(), self.aliases, in_order, self.env
         )
         self.steps, outputs = written_in_place(self.steps, outputs, written, self.kernels, self.aliases)
         steps = _reuse(self.steps, self._keeps(outputs), self.kernels, self.aliases)

@@ -18,6 +18,7 @@ from typing import Final
 import torch
 from torch._ops import OpOverload
 
+from fx_interface.symbols import Expr, Relation, ShapeEnv
 from inductor_codegen.ir.kernel import Kernel
 from inductor_codegen.ir.program import (
     Argument,
@@ -42,6 +43,9 @@ IN_PLACE: Final[Mapping[OpOverload, OpOverload]] = {
 }
 """Operators that overwrite a part of their first argument, and how they do it in place."""
 
+PARTS: Final = frozenset({aten.slice_scatter.default, aten.select_scatter.default})
+"""Those that overwrite what is a view: it is copied there."""
+
 
 def calls_in_place(
     steps: list[Step],
@@ -51,11 +55,12 @@ def calls_in_place(
     buffers: Mapping[str, Buffer],
     aliases: Mapping[str, set[str]],
     in_order: bool,
+    env: ShapeEnv,
 ) -> tuple[list[Step], tuple[Output, ...]]:
     """Steps and outputs, with such calls in place. ``mutated`` maps an output's position to the input whose new content
     it is; ``aliases``: results of calls, by name, that may lie in the memory of others; ``in_order``: the calls come as
     in the program."""
-    if not mutated or not any(isinstance(step, CallExtern) and step.op in IN_PLACE for step in steps):
+    if not mutated or not any(isinstance(step, CallExtern) and _overwrites(step.op) for step in steps):
         return steps, outputs
     named = [output.name for output in outputs if isinstance(output, BufferRef)]
     used = [name for step in steps for name in reads(step)]
@@ -78,10 +83,11 @@ def calls_in_place(
             or apart & {given.name, _result(step).name}
             or replace(_result(step), name=given.name) != given
             or any(_rejects(later, kernels, buffers, in_order) for later in steps[position + 1 :])
+            or (written := _written(step, given, buffers, env)) is None
         ):
             made.append(_with_names(step, renamed))
             continue
-        made += _written(step, given, buffers)
+        made += written
         renamed[_result(step).name] = given.name
     outputs = tuple(
         BufferRef(renamed.get(o.name, o.name)) if isinstance(o, BufferRef) else o for o in outputs
@@ -91,7 +97,7 @@ def calls_in_place(
 
 def _input_of(step: Step, given_of: Mapping[str, Buffer]) -> Buffer | None:
     """The input whose new content ``step`` makes of it; None for other steps."""
-    if not isinstance(step, CallExtern) or step.op not in IN_PLACE or len(step.results) != 1:
+    if not isinstance(step, CallExtern) or not _overwrites(step.op) or len(step.results) != 1:
         return None
     result = step.results[0]
     given = None if result is None else given_of.get(result.name)
@@ -112,14 +118,54 @@ def _result(step: Step) -> Buffer:
     return result
 
 
-def _written(step: Step, given: Buffer, buffers: Mapping[str, Buffer]) -> list[Step]:
+def _overwrites(op: OpOverload) -> bool:
+    return op in IN_PLACE or op in PARTS
+
+
+def _written(step: Step, given: Buffer, buffers: Mapping[str, Buffer], env: ShapeEnv) -> list[Step] | None:
+    """The steps in place of a call; None for places that are not sure to be those of a view."""
     assert isinstance(step, CallExtern)
     name = f"{given.name}_memory"
     while name in buffers:
         name += "_"
+    if step.op in PARTS:
+        view = _part(step, given, name, buffers, env)
+        copied = (BufferRef(name), step.args[1])
+        copy = CallExtern(aten.copy_.default, copied, (), (None,), step.where)
+        return None if view is None else [view, copy]
     view = View(replace(given, name=name), given.name, 0)
     args = (BufferRef(name), *step.args[1:])
     return [view, CallExtern(IN_PLACE[step.op], args, step.kwargs, (None,), step.where)]
+
+
+def _part(
+    call: CallExtern, given: Buffer, name: str, buffers: Mapping[str, Buffer], env: ShapeEnv
+) -> View | None:
+    """The view of an input that ``slice_scatter`` or ``select_scatter`` overwrites."""
+    _, source, *places = call.args
+    if call.kwargs or not isinstance(source, BufferRef) or len(places) not in (2, 4):
+        return None
+    dim, start, *rest = places
+    step = rest[1] if rest else 1
+    if not isinstance(dim, int) or not isinstance(step, int) or isinstance(start, bool) or dim < 0:
+        return None
+    if not isinstance(start, int | Expr):
+        return None
+    sizes, strides = list(given.sizes), list(given.strides)
+    offset = start * strides[dim]
+    part = buffers[source.name].sizes
+    if rest:
+        if len(part) != len(sizes):
+            return None
+        last = start + (part[dim] - 1) * step
+        sizes[dim], strides[dim] = part[dim], strides[dim] * step
+    else:
+        last = start
+        del sizes[dim], strides[dim]
+    is_inside = (Relation("<=", 0, start), Relation("<", last, given.sizes[dim]))
+    if tuple(sizes) != part or not all(env.known(relation) for relation in is_inside):
+        return None
+    return View(Buffer(name, tuple(sizes), tuple(strides), given.dtype, given.device), given.name, offset)
 
 
 def _rejects(
@@ -139,7 +185,7 @@ def _rejects(
                 or not step.results
                 or "linalg" in name
                 or "cholesky" in name
-            ) and not (in_order and step.op in IN_PLACE)
+            ) and not (in_order and _overwrites(step.op))
     return False
 
 

@@ -71,6 +71,7 @@ WRITING: Final = frozenset(
         torch.ops.aten.index_copy_.default,
         torch.ops.aten.scatter_.src,
         torch.ops.aten.masked_scatter_.default,
+        torch.ops.aten.copy_.default,
     }
 )
 """Operators that write to their first argument and give it back."""
