@@ -103,6 +103,16 @@ def plain(value: Any) -> Any:
     """A numpy number as the Python number that torch takes it for, also as a bound of a slice; others as they are."""
     if type(value) is slice:
         return slice(plain(value.start), plain(value.stop), plain(value.step))
-    if isinstance(value, SCALARS) and not isinstance(value, (bool, str, bytes)) and value.dtype.kind in "iuf":  # type: ignore[attr-defined]
+    if isinstance(value, SCALARS) and not isinstance(value, (bool, str, bytes)) and _is_plain(value):
         return value.item()  # type: ignore[attr-defined]
     return value
+
+
+def _is_plain(number: Any) -> bool:
+    """Torch takes ``numpy.complex128``, a subclass of ``complex``, for one, and drops the imaginary part of others."""
+    return number.dtype.kind in "iuf" or isinstance(number, complex)
+
+
+def number(value: Any) -> Any:
+    """A numpy number as Python's number of the same value, with its imaginary part; others as they are."""
+    return complex(value) if isinstance(value, SCALARS) and value.dtype.kind == "c" else plain(value)  # type: ignore[attr-defined]

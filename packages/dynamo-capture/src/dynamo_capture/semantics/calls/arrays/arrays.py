@@ -328,7 +328,7 @@ def tensor_of(tx: Context, function: Any, value: Value, kwargs: dict[str, Value]
     if isinstance(value, Const) and isinstance(value.value, numpy_types.SCALARS):
         dtype = Const(torch.as_tensor(value.value).dtype)
         return tx.tensors.call_function(
-            function, [Const(numpy_types.plain(value.value))], {"dtype": dtype, **kwargs}
+            function, [Const(numpy_types.number(value.value))], {"dtype": dtype, **kwargs}
         )
     if not isinstance(value, ArrayValue):
         return None

@@ -7,11 +7,13 @@ from typing import Any
 
 import torch
 
-from dynamo_capture.foundation.break_kinds import C_OBJECT_MADE, CONTENT_DECIDES
+from dynamo_capture.foundation import numpy_types
+from dynamo_capture.foundation.break_kinds import C_OBJECT_MADE, CONTENT_DECIDES, UNKNOWN_ARGUMENT
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.semantics.calls.arrays.arrays import tensor_of
 from dynamo_capture.semantics.registry import handles
 from dynamo_capture.values import (
+    NONE,
     TRUE,
     Const,
     ListValue,
@@ -28,13 +30,20 @@ from dynamo_capture.values.tensors.floating import RuntimeFloat
 
 
 def _make_tensor(function: Any) -> Any:
+    name = "obj" if function is torch.asarray else "data"
+
     def make(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        if not args and name in kwargs and not tx.tensors.modes.active:  # which would be shown the name
+            args = [kwargs[name]]
+            kwargs = {key: value for key, value in kwargs.items() if key != name}
         counted = _tensor_of_range(tx, args[0], kwargs) if len(args) == 1 else None
         if counted is not None:
             return counted
         repeated = _tensor_of_repeated(tx, args[0], kwargs) if len(args) == 1 else None
         if repeated is not None:
             return repeated
+        given = _dtype_of_numpy(tx, args[0]) if args and is_none(kwargs.get("dtype", NONE)) else None
+        kwargs = kwargs if given is None else {**kwargs, "dtype": Const(given)}
         if args and (args[0].varies or _has_varying(tx, args[0])):
             made_of_numbers = _tensor_of_numbers(tx, args[0], kwargs)
             if made_of_numbers is not None:
@@ -80,6 +89,19 @@ def _tensor_of_repeated(tx: Context, value: Value, kwargs: dict[str, Value]) -> 
     if not tx.truth(tx.operators.compare("<", Const(0), value.times)):  # a tensor of floats
         return None
     return tx.tensors.call_function(torch.full, [TupleValue([value.times]), Const(number)], given)
+
+
+def _dtype_of_numpy(tx: Context, value: Value) -> torch.dtype | None:
+    """The dtype of the tensor of a list, perhaps of others, with numbers of numpy, which bring theirs."""
+    if not isinstance(value, (ListValue, TupleValue)):
+        return None
+    items = list(sequence_leaves(tx, [value]))
+    if not any(isinstance(item, Const) and isinstance(item.value, numpy_types.SCALARS) for item in items):
+        return None
+    if any(item.varies or not isinstance(item, Const) for item in items):
+        raise GraphBreak(UNKNOWN_ARGUMENT, "a list of numbers of numpy and others is passed to a torch function")
+    given = tx.calls.python_object(value)
+    return tx.fold(lambda: torch.tensor(given).dtype)
 
 
 def _has_varying(tx: Context, value: Value) -> bool:
@@ -217,3 +239,20 @@ def _make_legacy(cls: Any) -> Any:
 
 for _class in _LEGACY:
     handles(_class)(_make_legacy(_class))
+
+
+@handles(torch.autograd.Variable)
+def _variable(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """``Variable(x)`` is a plain tensor with the memory of ``x`` and without its history; torch asks neither modes nor
+    the class of ``x``."""
+    given = dict(zip(("data", "requires_grad"), args, strict=False)) | kwargs
+    data = tx.force(given["data"]) if "data" in given else None
+    known = len(args) <= 2 and given.keys() <= {"data", "requires_grad"}
+    if not known or type(data) is not TensorValue or data.meta.cls not in (torch.Tensor, torch.nn.Parameter):
+        raise GraphBreak(C_OBJECT_MADE, "Variable is called with something else than a tensor")
+    with tx.tensors.modes.without(len(tx.tensors.modes.active)):
+        made: Value = data.call_method(tx, "detach", [], {})
+        follows = given.get("requires_grad")
+        if follows is not None and not is_none(follows) and tx.truth(follows):
+            made = made.call_method(tx, "requires_grad_", [], {})
+    return made
