@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from dynamo_capture import optimize
+from primtorch_decomps import LIBRARY
 
 LOG: list[str] = []
 
@@ -436,3 +437,18 @@ def test_what_a_dropped_object_held_is_gone(make):
         return before, known() is None
 
     assert optimize(lambda graph, inputs: graph.forward)(wrapped)() == wrapped() == (True, True)
+
+
+LAYER = torch.nn.LSTM(3, 3)
+
+
+def holder_is_dropped(x):
+    held = broken([x])
+    y = x + 1
+    held = None
+    return LAYER(y)[0], held
+
+
+def test_what_a_variable_has_cannot_have_died(same):
+    """A layer with weights of one memory has weak references to them, and a variable for each that it asks."""
+    same(holder_is_dropped, (torch.ones(2, 1, 3),), operators=LIBRARY, breaks=1)

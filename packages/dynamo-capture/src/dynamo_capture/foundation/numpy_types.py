@@ -115,4 +115,9 @@ def _is_plain(number: Any) -> bool:
 
 def number(value: Any) -> Any:
     """A numpy number as Python's number of the same value, with its imaginary part; others as they are."""
-    return complex(value) if isinstance(value, SCALARS) and value.dtype.kind == "c" else plain(value)  # type: ignore[attr-defined]
+    is_complex = isinstance(value, SCALARS) and _is_complex(value)
+    return value.item() if is_complex else plain(value)
+
+
+def _is_complex(number: Any) -> bool:
+    return bool(number.dtype.kind == "c")

@@ -72,7 +72,7 @@ class WeakReference(OpaqueValue):
         check_no_arguments(args, kwargs)
         assert self.source is not None
         referent = self.real()
-        if referent is not None and tx.has_dropped_holder:
+        if referent is not None and tx.has_dropped_holder and not _is_held(tx, referent):
             raise GraphBreak(
                 NOT_RECONSTRUCTIBLE, "what is weakly referenced may have died with an object that was dropped"
             )
@@ -80,6 +80,12 @@ class WeakReference(OpaqueValue):
 
     def own_key(self, tx: Context) -> Any:
         return _referent_key(tx, self, self.real())
+
+
+def _is_held(tx: Context, referent: Any) -> bool:
+    """Whether a variable, or the stack, of a function that runs has the object, which then cannot have died."""
+    held = (value for frame in tx.frames for value in (*frame.stack, *frame.variables.values()))
+    return any(getattr(value, "real", None) is referent for value in held)
 
 
 def _referent_key(tx: Context, target: Any, referent: Any) -> Any:

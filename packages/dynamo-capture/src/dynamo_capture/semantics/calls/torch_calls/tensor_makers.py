@@ -99,7 +99,9 @@ def _dtype_of_numpy(tx: Context, value: Value) -> torch.dtype | None:
     if not any(isinstance(item, Const) and isinstance(item.value, numpy_types.SCALARS) for item in items):
         return None
     if any(item.varies or not isinstance(item, Const) for item in items):
-        raise GraphBreak(UNKNOWN_ARGUMENT, "a list of numbers of numpy and others is passed to a torch function")
+        raise GraphBreak(
+            UNKNOWN_ARGUMENT, "a list of numbers of numpy and others is passed to a torch function"
+        )
     given = tx.calls.python_object(value)
     return tx.fold(lambda: torch.tensor(given).dtype)
 
