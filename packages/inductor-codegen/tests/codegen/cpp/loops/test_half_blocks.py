@@ -85,3 +85,24 @@ def test_indices_that_do_not_run_along_the_loop_are_read_one_by_one() -> None:
     swapped = graph.call(p.permute, x, [1, 0])
     found, wanted, _ = run(graph, graph.call(p.add, graph.call(p.convert_dtype, swapped, torch.float32), 1.0))
     assert torch.equal(found[0], wanted[0])
+
+
+@pytest.mark.parametrize("shape", [(1000, 1000), (37, 40), (5, 33), (260, 2049), (1, 64), (9, 15)], ids=str)
+@pytest.mark.parametrize("squared", [False, True])
+def test_sums_of_columns(shape: tuple[int, int], squared: bool) -> None:
+    x = torch.randn(shape, generator=torch.Generator().manual_seed(shape[0])).half()
+    x[0, -1] = 65504.0 if not squared else 1.0
+    graph = ExampleGraph()
+    wide = graph.call(p.convert_dtype, graph.input(x), torch.float32)
+    module = graph.build(
+        graph.call(p.sum, graph.call(p.mul, wide, wide) if squared else wide, [0]),
+        graph.call(p.amax, wide, [0]),
+    )
+    made = plan(module)
+    text = "".join(map(emit_kernel, made.kernels))
+    assert ("widen_halves(" in text) == (shape[1] >= 32)
+    for threads in (1, 3):
+        total, largest = Stepper(made, threads=threads)(x)
+        exact = x.double().square() if squared else x.double()
+        torch.testing.assert_close(total, exact.sum(0).float())
+        assert torch.equal(largest, x.float().amax(0))

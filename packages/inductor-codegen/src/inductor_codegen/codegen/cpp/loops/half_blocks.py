@@ -8,6 +8,12 @@
 
 Compilers do not use these instructions in loops that they vectorise; integer arithmetic in place of them takes three
 times as long.
+
+Where neighbouring rows are reduced side by side, their elements at one point are such a run:
+
+    widen_halves(w1, &in0[1000 * i1 + block], width);
+    #pragma omp simd
+    for (lane = ...)  a0[lane] += w1[lane];
 """
 
 from __future__ import annotations
@@ -20,10 +26,11 @@ import torch
 from fx_interface.python_runtime.quick_dataclasses import dataclass
 from inductor_codegen.codegen.cpp.text.dtypes import COMPUTED
 from inductor_codegen.codegen.cpp.text.names import Names
-from inductor_codegen.codegen.cpp.text.scope import Condition
+from inductor_codegen.codegen.cpp.text.scope import Condition, Scope, conditions
 from inductor_codegen.ir.index import Index, Loaded, LoopVar
 from inductor_codegen.ir.kernel import Kernel, Statement, Store
 from inductor_codegen.ir.scalar import Load, Scalar
+from inductor_codegen.ir.traverse import postorder, roots_of
 
 STRIP = 512
 """Elements of a block: a few blocks stay in the nearest cache."""
@@ -105,18 +112,66 @@ def half_blocks(
         return found
     loads = (node for node in nodes if isinstance(node, Load) and node.dtype == torch.float16)
     for load in loads:
-        if frozenset() in needed[load] and _runs_along(load.index, loop):
+        if frozenset() in needed[load] and runs_along(load.index, loop):
             found.loads[load] = names.new("w")
     stores = (item for item in statements if isinstance(item, Store) and dtypes[item.buffer] == torch.float16)
     for store in stores:
-        if COMPUTED[store.value.dtype] == "float" and _runs_along(store.index, loop):
+        if COMPUTED[store.value.dtype] == "float" and runs_along(store.index, loop):
             found.stores[store] = names.new("w")
     return found
 
 
-def _runs_along(index: Index, loop: LoopVar) -> bool:
+def runs_along(index: Index, loop: LoopVar) -> bool:
+    """Whether points of the loop that follow each other are neighbours in memory."""
     coefficient = index.coefficient(loop)
     if not isinstance(coefficient, int) or coefficient != 1:
         return False
     atoms = list(index.atoms())
     return atoms.count(loop) == 1 and not any(isinstance(atom, Loaded) for atom in atoms)
+
+
+@dataclass(frozen=True, slots=True)
+class LaneHalves:
+    """Arrays for the loads of one pass: ``lanes`` floats for each of the points that are taken at a turn."""
+
+    arrays: dict[Load, str]
+    lanes: int
+
+    def definitions(self, points: int) -> list[str]:
+        """The arrays' definitions."""
+        return [f"alignas(64) float {name}[{points * self.lanes}];" for name in self.arrays.values()]
+
+    def widen(self, point: int, lane_loop: LoopVar, names: Names) -> list[str]:
+        """Statements that fill the arrays for a point, whose inner loops' variables are known."""
+        if not self.arrays:
+            return []
+        scope = Scope(None, names, {})
+        calls = (
+            f"widen_halves({name} + {point * self.lanes}, &{load.buffer}[{scope.index(load.index)}], width);"
+            for load, name in self.arrays.items()
+        )
+        return ["{", f"  const int64_t {lane_loop.name} = block;", *(f"  {call}" for call in calls), "}"]
+
+    def known(self, point: int) -> dict[Scalar, str]:
+        """What stands for the loads in the lanes' loop."""
+        return {load: f"{name}[{point * self.lanes} + lane]" for load, name in self.arrays.items()}
+
+
+def lane_halves(
+    statements: Iterable[Statement], known: Iterable[Scalar], lane_loop: LoopVar, lanes: int, names: Names
+) -> LaneHalves:
+    """The loads of float16 at each point of a pass that run through memory with the lanes; none of few lanes."""
+    if isinstance(lane_loop.extent, int) and lane_loop.extent < SHORTEST:
+        return LaneHalves({}, lanes)
+    roots = [root for statement in statements for root in roots_of(statement)]
+    needed, bound = conditions(roots), set(known)
+    loads = [
+        node
+        for node in postorder(roots)
+        if isinstance(node, Load)
+        and node.dtype == torch.float16
+        and node not in bound
+        and frozenset() in needed[node]
+        and runs_along(node.index, lane_loop)
+    ]
+    return LaneHalves({load: names.new("w") for load in loads}, lanes)

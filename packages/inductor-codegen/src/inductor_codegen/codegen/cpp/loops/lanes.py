@@ -8,6 +8,7 @@ import torch
 
 from fx_interface.symbols import IntLike
 from inductor_codegen.codegen.cpp.analysis.skipped_passes import conditions_to_run
+from inductor_codegen.codegen.cpp.loops.half_blocks import LaneHalves, lane_halves
 from inductor_codegen.codegen.cpp.loops.lane_parts import PART, SHORT_PART, are_few, is_long, part_of
 from inductor_codegen.codegen.cpp.loops.reduction_streams import (
     STREAMS,
@@ -214,7 +215,9 @@ class LaneWriter(Writer):
         if not inner or bounds[0] != bounds[1]:
             if inner:
                 self._loop(inner[-1], *bounds)
-            at_point = known | self._same_for_all_lanes(step.points, known)
+            halves = self._halves(step, known, 1)
+            at_point = known | self._same_for_all_lanes(step.points, known) | halves.known(0)
+            self.add(*halves.widen(0, self.kernel.outer[-1], self.names))
             self._lanes(lambda: self._lane_statements(step.points, at_point, names), self._bad())
             if joins and not around and not in_turns:
                 self._join_after(part, joins)
@@ -285,13 +288,19 @@ class LaneWriter(Writer):
         begin, end = bounds
         loop = self.kernel.inner[-1].name
         self.open(f"for (int64_t turn = {begin}; turn + {STREAMS - 1} < {end}; turn += {STREAMS})")
+        halves = self._halves(step, known, STREAMS)
+        for stream in range(STREAMS if halves.arrays else 0):
+            self.open("")
+            self.add(f"const int64_t {loop} = turn + {stream};")
+            self.add(*halves.widen(stream, self.kernel.outer[-1], self.names))
+            self.close()
 
         def turn() -> None:
             self.add(*declarations(accumulators))
             for stream in range(STREAMS):
                 self.open("")
                 self.add(f"const int64_t {loop} = turn{f' + {stream}' if stream else ''};")
-                self._lane_statements(step.points, known, names, stream)
+                self._lane_statements(step.points, known | halves.known(stream), names, stream)
                 self.close()
             self.add(*additions(accumulators, names, "[lane]"))
 
@@ -303,6 +312,11 @@ class LaneWriter(Writer):
         if isinstance(extent, int) and extent % STREAMS == 0:
             return end, end
         return f"{end} - ({end} - {begin}) % {STREAMS}", end
+
+    def _halves(self, step: Pass, known: dict[Scalar, str], points: int) -> LaneHalves:
+        halves = lane_halves(step.points, known, self.kernel.outer[-1], self.lanes, self.names)
+        self.add(*halves.definitions(points))
+        return halves
 
     def _row_arrays(self, step: Pass, known: dict[Scalar, str]) -> None:
         """Values that do not change along the inner loops and cost something, once per lane."""

@@ -193,12 +193,20 @@ INLINE void narrow_vector(uint16_t* to, const float* from, int64_t n) {
 static void widen_halves(float* to, const uint16_t* from, int64_t n) {
   int64_t i = 0;
   for (; i + HALVES <= n; i += HALVES) widen_vector(to + i, from + i, HALVES);
-  if (i < n) widen_vector(to + i, from + i, n - i);
+  if (i < n && n >= HALVES) { // some once more: copies of any length are calls
+    widen_vector(to + n - HALVES, from + n - HALVES, HALVES);
+  } else if (i < n) {
+    widen_vector(to, from, n);
+  }
 }
 static void narrow_halves(uint16_t* to, const float* from, int64_t n) {
   int64_t i = 0;
   for (; i + HALVES <= n; i += HALVES) narrow_vector(to + i, from + i, HALVES);
-  if (i < n) narrow_vector(to + i, from + i, n - i);
+  if (i < n && n >= HALVES) { // some once more: copies of any length are calls
+    narrow_vector(to + n - HALVES, from + n - HALVES, HALVES);
+  } else if (i < n) {
+    narrow_vector(to, from, n);
+  }
 }
 #else
 static void widen_halves(float* to, const uint16_t* from, int64_t n) {
