@@ -112,9 +112,9 @@ def _planned(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, Any]]:
     found: list[tuple[Any, Any]] = []
     by_blocks = pipeline._by_blocks
 
-    def asked(graph: Any, examples: Any, options: Any, choose: Any) -> Any:
-        made = by_blocks(graph, examples, options, choose)
-        traced = pipeline.primitive_graphs(graph, examples, options)
+    def asked(graph: Any, examples: Any, options: Any, choose: Any, usual: bool) -> Any:
+        made = by_blocks(graph, examples, options, choose, usual)
+        traced = pipeline.primitive_graphs(graph, examples, options, usual=usual)
         forward = inductor_codegen.plan(traced.forward, traced.layouts)
         backward = None
         if traced.backward is not None:

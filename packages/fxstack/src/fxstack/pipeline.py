@@ -215,7 +215,8 @@ def _compile(
     )  # before the work that would be for nothing without one
     _prepare_kernels(graph_module, example_inputs)
     chosen = _chosen(options)
-    planned = _by_blocks(graph_module, example_inputs, options, inductor_codegen.chooser(chosen, store))
+    choose = inductor_codegen.chooser(chosen, store)
+    planned = _by_blocks(graph_module, example_inputs, options, choose, is_all)
     if planned is not None:
         return _compile_planned(planned, chosen, store)
     traced = primitive_graphs(graph_module, example_inputs, options, usual=is_all)
@@ -249,7 +250,7 @@ def _compile_planned(planned: Planned, chosen: CodegenOptions, store: ArtifactSt
     compile_backward = functools.partial(
         inductor_codegen.compile_program, planned.backward, store, chosen, env
     )
-    return _with_backward(planned.plan, begun, compile_backward)
+    return replace(_with_backward(planned.plan, begun, compile_backward), whole=planned.whole)
 
 
 def _with_backward(
@@ -267,7 +268,11 @@ def _with_backward(
 
 
 def _by_blocks(
-    graph_module: GraphModule, example_inputs: Sequence[Any], options: Options, choose: Choose | None
+    graph_module: GraphModule,
+    example_inputs: Sequence[Any],
+    options: Options,
+    choose: Choose | None,
+    usual: bool,
 ) -> Planned | None:
     """Plan and programs of a graph in which equal blocks follow each other, from a few of these."""
     has_few = len(graph_module.graph.nodes) < FEWEST_NODES
@@ -279,11 +284,12 @@ def _by_blocks(
     draw = functools.partial(inductor_codegen.plan, built=built, choose=choose)
 
     def plan(part: GraphModule, examples: Sequence[Any]) -> Planned:
-        traced = primitive_graphs(part, examples, options)
+        traced = primitive_graphs(part, examples, options, usual=usual)
         forward = draw(traced.forward, traced.layouts)
         if traced.backward is None:
             return Planned(traced.plan, forward, None)
-        return Planned(traced.plan, forward, draw(traced.backward, traced.backward_layouts))
+        backward = draw(traced.backward, traced.backward_layouts)
+        return Planned(traced.plan, forward, backward, traced.whole)
 
     return planned_by_blocks(graph_module, example_inputs, plan)
 

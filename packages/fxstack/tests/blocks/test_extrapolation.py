@@ -83,3 +83,14 @@ def test_rounds_are_compared_with_those_before() -> None:
 def test_a_tuple_that_shrinks_is_refused() -> None:
     with pytest.raises(NotRegular):
         extended(_chain(5), _chain(4), 9)
+
+
+def test_a_last_round_that_differs_in_steps() -> None:
+    """Items of one kind, so that only their numbers tell where the rounds are."""
+
+    def numbers(rounds: int) -> tuple[int, ...]:
+        regular = [10 * number + part for number in range(rounds) for part in (0, 3)]
+        last = 10 * rounds + 1
+        return (*regular, last, last + 3)
+
+    assert extended(numbers(4), numbers(5), 9) == numbers(13)

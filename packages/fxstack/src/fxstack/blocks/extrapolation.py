@@ -14,6 +14,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from functools import cache
+from itertools import chain
 from typing import Any, TypeVar
 
 from fx_interface.errors import UserLocation
@@ -158,15 +159,16 @@ def _windows(few: list[_Item], many: list[_Item], i: int, j: int, left: int) -> 
     rest = (len(many) - j) - (len(few) - i)
     if rest == 0:
         return [] if i == len(few) else None
-    if left == 0:
+    if left == 0 or rest < 0:
         return None
-    for length in range(rest, 0, -1):
-        for back in range(length):  # what stands behind the rounds may look like the beginning of one
-            window = _Window(i - back, j - back, length)
-            if _repeats(few, many, window):
-                behind = _windows(few, many, i - back, j - back + length, left - 1)
-                if behind is not None:
-                    return [window, *behind]
+    # what stands behind the rounds may look like the beginning of one, and the last round may be another
+    usual = ((length, back) for length in range(rest, 0, -1) for back in range(length))
+    for length, back in chain(usual, ((rest, back) for back in range(rest, i - 2 * rest + 1))):
+        window = _Window(i - back, j - back, length)
+        if _repeats(few, many, window):
+            behind = _windows(few, many, i - back, j - back + length, left - 1)
+            if behind is not None:
+                return [window, *behind]
     return None
 
 

@@ -39,11 +39,12 @@ as many as it has."""
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """What native code is made of: a plan, and the programs of its graphs."""
+    """What native code is made of: a plan, and the programs of its graphs; ``whole`` as in ``StoredProgram``."""
 
     plan: JointPlan
     forward: Program
     backward: Program | None
+    whole: bytes | None = None
 
 
 def planned_by_blocks(
@@ -107,7 +108,14 @@ def _extended(few: Planned, many: Planned, more: int) -> Planned:
     backward = None
     if few.backward is not None and many.backward is not None:
         backward = _longer(few.backward, many.backward, more)
-    return Planned(plan_of_numbers(plan), forward, backward)
+    if few.whole is None or many.whole is None:
+        if few.whole is not many.whole:
+            raise NotRegular("one has a backward for some of the gradients")
+        return Planned(plan_of_numbers(plan), forward, backward)
+    from fxstack.blocks.kept_texts import longer_text  # where there are several results
+
+    whole = longer_text(few.whole, many.whole, more)
+    return Planned(plan_of_numbers(plan), forward, backward, whole)
 
 
 def _longer(few: Program, many: Program, more: int) -> Program:
