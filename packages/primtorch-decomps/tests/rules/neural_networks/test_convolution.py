@@ -7,7 +7,7 @@ from itertools import product
 import pytest
 import torch
 
-from primtorch_decomps.testing import check_operator
+from primtorch_decomps.testing import check_operator, check_spec
 
 SHAPES = {
     "plain": ((2, 4, 8, 8), (6, 4, 3, 3), False, 1, 2, 1),
@@ -46,3 +46,12 @@ def test_specs(name: str, last_input: bool, last_weight: bool) -> None:
         name = "aten.convolution_backward.default"
         check_operator(name, *args, [True, True, True], library_call=True)
         check_operator(name, *args, [False, True, False], library_call=True)
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize("channels", [1, 2])
+def test_sequences_that_are_row_major_and_channels_last(channels: int, transposed: bool) -> None:
+    """One channel, or one place, may have the strides of both: eager keeps them, and its result is channels last."""
+    x = torch.randn(2, 5, 1).mT if channels == 1 else torch.randn(2, 1, channels).mT
+    weight = torch.randn((channels, 4, 1) if transposed else (4, channels, 1))
+    check_spec(torch.ops.aten.convolution.default, (x, weight, None, [1], [0], [1], transposed, [0], 1), {})

@@ -80,12 +80,15 @@ def _check_kernel(x: TensorSpec) -> None:
 def _deciding(x: TensorSpec, weight: TensorSpec, transposed: bool) -> Sequence[TensorSpec]:
     """Whose layouts decide: input's and weight's.
 
-    Of three dimensions the weight's alone, since eager makes the input row-major there; of five nobody's where the
-    convolution is transposed and runs on a CPU, whose kernel for that knows one layout.
+    Of three dimensions the weight's alone where eager makes the input row-major: one of a single channel, or of length
+    1, may be so with the strides of channels last, which it keeps. Of five nobody's where the convolution is
+    transposed and runs on a CPU, whose kernel for that knows one layout.
     """
     if len(x.sizes) == 5 and transposed and x.device.type == "cpu":
         return ()
-    return (weight,) if len(x.sizes) == 3 else (x, weight)
+    if len(x.sizes) == 3 and not is_contiguous(x.sizes, x.strides):
+        return (weight,)
+    return (x, weight)
 
 
 def _suggests_channels_last(x: TensorSpec, env: ShapeEnv) -> bool:
