@@ -155,6 +155,7 @@ class Batch:
         self._places: list[int] = []
         self._folder: Any = None
         self._answers = -1
+        self._open = 0
 
     def __enter__(self) -> Batch:
         return self
@@ -167,6 +168,7 @@ class Batch:
         functions = kernel_worker.functions_of(text)
         lengths = [len(functions.get(job["function"], (0, ""))[1]) for job in jobs]
         self._places = sorted(range(len(jobs)), key=lambda place: -lengths[place])
+        self._open = len(jobs)
         ordered = [jobs[place] for place in self._places]
         content = {"text": text, "path": path, "jobs": ordered, "target": list(target)}
         self._folder = self._kept.enter_context(temporary_folder())
@@ -184,7 +186,7 @@ class Batch:
         with selectors.DefaultSelector() as selector:  # also where descriptors are too high for ``select``
             if waiting:
                 selector.register(self._answers, selectors.EVENT_READ)
-            while waiting:
+            while waiting and self._open:
                 if selector.select(_LOOK if _LOOK < _SILENCE else _SILENCE):
                     *lines, rest = (rest + os.read(self._answers, 1 << 16)).split(b"\n")
                     heard = time.monotonic()
@@ -201,7 +203,9 @@ class Batch:
     def _hear(self, answer: Mapping[str, Any], waiting: dict[int, _Process]) -> None:
         if "ended" in answer:
             waiting.pop(answer["ended"], None)
-        elif "name" in answer:
+            return
+        self._open -= 1
+        if "name" in answer:
             job = answer["job"]
             with contextlib.suppress(OSError):
                 content = self._folder.read(kernel_worker.image_name(job))
