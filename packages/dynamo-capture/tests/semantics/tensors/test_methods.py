@@ -108,3 +108,28 @@ def test_the_device_that_another_library_would_see():
         assert made.equal(expected)
         assert devices == known
         assert [type(part) for part in devices[1]] == [type(part) for part in known[1]]
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        lambda x: (x < 1).type(torch.Tensor),
+        lambda x: x.type(torch.LongTensor),
+        lambda x: (x * 2).type(dtype=torch.IntTensor),
+        lambda x: x.type(torch.HalfTensor, True),
+        lambda x: x.type(torch.FloatTensor) is x,
+        lambda x: x.type("torch.DoubleTensor"),
+        lambda x: x.type(torch.float64),
+    ],
+)
+def test_types_are_told_by_classes_of_tensors(program):
+    captured = optimize(lambda graph, examples: graph.forward, fullgraph=True)(program)
+    found, expected = captured(torch.arange(3.0)), program(torch.arange(3.0))
+    assert found is True or (found.dtype, found.tolist()) == (expected.dtype, expected.tolist())
+
+
+@pytest.mark.parametrize("refused", [object, torch.nn.Parameter])
+def test_types_that_torch_refuses(refused):
+    captured = optimize(lambda graph, examples: graph.forward)(lambda x: x.type(refused))
+    with pytest.raises(ValueError, match="invalid type"):
+        captured(torch.arange(3.0))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
 
@@ -12,6 +13,7 @@ from dynamo_capture.foundation.break_kinds import (
     DESCRIPTOR,
     NOT_IN_PYTHON,
     TENSOR_MEMORY,
+    UNKNOWN_ARGUMENT,
 )
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.runtime import made_tensors
@@ -63,6 +65,28 @@ def _new(tx: Context, owner: TensorValue, args: list[Value], kwargs: dict[str, V
         return None
     options = {name: value for name, value in kwargs.items() if name != "size"}
     return owner.call_method(tx, "new_empty", [given], options)
+
+
+@method("type")
+def _type(tx: Context, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    """``x.type(torch.LongTensor)`` is ``x.type("torch.LongTensor")``, which the code of a graph can say."""
+    given = args[0] if args else kwargs.get("dtype")
+    known: Any = given.value if isinstance(given, Const) else None
+    if known is torch.Tensor:
+        kind = torch.empty(0).type()
+    elif type(known) is _TENSOR_TYPE:
+        kind = f"{known.__module__}.{known.__name__}"
+    else:
+        return None
+    if tx.tensors.modes.active:
+        raise GraphBreak(
+            UNKNOWN_ARGUMENT, "a mode is shown a class of tensors, which a graph has by its name"
+        )
+    rest = {name: value for name, value in kwargs.items() if name != "dtype"}
+    return owner.call_method(tx, "type", [Const(kind), *args[1:]], rest)
+
+
+_TENSOR_TYPE: Any = type(torch.FloatTensor)
 
 
 @method("dim", "ndimension")
