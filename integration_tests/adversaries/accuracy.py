@@ -9,8 +9,8 @@ for each result and each gradient. Where eager's result is not finite, nothing i
 
 Some results are made of roundings alone: deviations of equal numbers from their mean are 0 where it happens to be
 exact. What is beyond the bound is judged once more: the referee runs again with each operator's result moved by a
-rounding of its dtype, equal numbers alike, and where that moves a result by more than a few units in the last place,
-the farthest of these runs stands for eager's (``rounded_runs``).
+rounding of its dtype, equal numbers alike, and the farthest of these runs, less a unit in the last place of the largest
+result, stands for eager's where it is farther (``rounded_runs``).
 """
 
 from __future__ import annotations
@@ -210,7 +210,7 @@ def _farther(plain: Any, fast: Any, exact: Any, moved: float = 0.0) -> str | Non
     limit = torch.finfo(plain.dtype)
     scale = max(float(exact.abs().max()) * limit.eps, limit.smallest_normal * limit.eps)
     eager, ours = (float((t[sound].double() - exact).abs().max()) for t in (plain, fast))
-    if ours <= FACTOR * (max(eager, moved) if moved > UNITS * scale else eager) + UNITS * scale:
+    if ours <= FACTOR * max(eager, moved - scale) + UNITS * scale:  # its own rounding moves a result by a unit
         return None
     return (
         f"an error of {ours:.3g} where eager has {eager:.3g} (results up to {float(exact.abs().max()):.3g})"

@@ -38,11 +38,20 @@ def _tensor_difference(found: Any, expected: torch.Tensor, exact: torch.Tensor |
     if torch.allclose(found, expected, rtol=1e-4, atol=1e-5, equal_nan=True):
         return ""
     if exact is not None and exact.shape == expected.shape and expected.is_floating_point():
-        ours, eagers = ((t.double() - exact).abs().max().item() for t in (found, expected))
+        if not (_same_infinities(found, expected) and found.isfinite().equal(exact.isfinite())):
+            return "other elements are infinite or NaN"
+        sound = exact.isfinite()
+        ours, eagers = ((t.double() - exact)[sound].abs().amax().item() for t in (found, expected))
         if ours <= 4 * eagers + 1e-6:
             return ""
         return f"off by {ours:.2e} where eager is off by {eagers:.2e}"
     return f"differs by {(found - expected).abs().max().item():.2e}"
+
+
+def _same_infinities(found: torch.Tensor, expected: torch.Tensor) -> bool:
+    """Whether the same elements are infinite, with the same sign, and the same are NaN."""
+    rest = torch.isfinite(expected)
+    return found.masked_fill(rest, 0).allclose(expected.masked_fill(rest, 0), equal_nan=True)
 
 
 def leaves(value: Any, path: str = "result", depth: int = 0) -> Iterator[tuple[str, Any]]:

@@ -150,3 +150,17 @@ def test_writes_that_are_left_to_eager(name: str, compiled: Any) -> None:
 
 def test_writes_beside_what_is_read(check: Any) -> None:
     check(lambda x: (x[:3].add_(x[3:]), x[3:].copy_(x[:3]), x.mul_(x)), torch.arange(6.0))
+
+
+def test_strides_of_single_elements_stay(check: Any) -> None:
+    """They decide the layouts of what is computed from the tensor: channels-last images of one point each."""
+
+    def function(x: torch.Tensor) -> Any:
+        image = torch.empty_strided((2, 16, 1, 1), (16, 1, 16, 16))
+        image.copy_(x)
+        image.relu_()
+        grown = torch.nn.functional.interpolate(image, size=(2, 2))
+        again = image.view(2, 16).view(2, 16, 1, 1)
+        return image, grown, again, torch.nn.functional.interpolate(again, size=(2, 2))
+
+    check(function, torch.randn(2, 1, 1, 16).permute(0, 3, 1, 2))

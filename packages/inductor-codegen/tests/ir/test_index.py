@@ -80,6 +80,29 @@ def test_unflatten_inverts_flatten_of_symbolic_sizes() -> None:
     assert unflatten(flatten([b, a], [3, s]), (3, s), env) == (b, a)
 
 
+def test_what_lies_within_a_unit_of_the_divisor() -> None:
+    position = variable("c", 16) * 6 + K
+    assert divide(position, 24, ENV) == divide(variable("c", 16), 4, ENV)
+    assert modulo(position, 24, ENV) == modulo(variable("c", 16), 4, ENV) * 6 + K
+    reaching = variable("c", 16) * 4 + K  # 5 is more than a unit
+    assert divide(reaching, 16, ENV) == as_index(Quotient(reaching, 16))
+
+
+def test_groups_of_channels_of_symbolic_sizes() -> None:
+    """An image's position, split into groups and joined again, is the position: whole rows are read in one loop."""
+    env = ShapeEnv()
+    channels, height, width = (env.create_symbol(n, low=2) for n in (16, 7, 9))
+    of_group = channels // 4 * height * width
+    flat = flatten(
+        [variable("c", channels), variable("i", height), variable("j", width)], [channels, height, width]
+    )
+    group, inside = divide(flat, of_group, env), modulo(flat, of_group, env)
+    assert group == divide(variable("c", channels), channels // 4, env)
+    assert rejoined(group * of_group + inside) == flat
+    point = variable("p", height * width)
+    assert rejoined(flatten(unflatten(point, (height, width), env), (height, width))) == point
+
+
 def test_order_of_terms_does_not_matter() -> None:
     assert A + J == J + A
     assert hash(A + J) == hash(J + A)

@@ -14,7 +14,7 @@ import torch
 from torch._ops import OpOverload
 
 from aot_autograd.recording.values import Value
-from fx_interface.tensor_spec import TensorSpec
+from fx_interface.tensor_spec import TensorSpec, contiguous_strides
 
 aten = torch.ops.aten
 
@@ -63,7 +63,7 @@ def _view_of_view(recorder: Recorder, args: Sequence[Any], spec: TensorSpec) -> 
     if value.op not in _RESHAPES:
         return None
     source: Value = value.args[0]
-    if not source.spec.is_contiguous:
+    if source.spec.strides != contiguous_strides(source.spec.sizes):  # those of single elements are kept by a view
         return source if source.spec is spec else None
     if source.spec is spec:
         return source

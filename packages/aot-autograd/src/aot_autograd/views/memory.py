@@ -15,7 +15,7 @@ from aot_autograd.recording.values import Value
 from aot_autograd.views.views import apply_step, write_through
 from fx_interface.errors import UnsupportedProgramError
 from fx_interface.symbols import IntLike, Relation, ShapeEnv
-from fx_interface.tensor_spec import TensorSpec
+from fx_interface.tensor_spec import TensorSpec, contiguous_strides
 
 aten = torch.ops.aten
 LARGEST_TOLD_APART: Final = 1 << 14
@@ -94,7 +94,7 @@ def conform(recorder: Recorder, old: Value, new: Value) -> Value:
 def _copied(recorder: Recorder, old: Value, new: Value) -> Value:
     """A copy of ``new`` in the form of ``old``. Torch's ``copy`` makes one of all the memory that ``old`` is a part of,
     and shows a part of that."""
-    if not old.spec.is_contiguous:
+    if old.spec.strides != contiguous_strides(old.spec.sizes):  # strides of a single element count, too
         return recorder.call(aten.copy.default, (old, new))
     if new.spec.sizes != old.spec.sizes:
         new = recorder.call(aten.expand.default, (new, list(old.spec.sizes)))

@@ -158,7 +158,8 @@ class Index:
                     inner = numerator.bounds(env)
                     if inner is None:
                         return None
-                    reach = inner[1] // denominator
+                    blocks = _exact(inner[1] + 1, denominator)  # (n d - 1) // d is n - 1, n and d symbols, too
+                    reach = inner[1] // denominator if blocks is None else blocks - 1
                 case _:
                     return None
             if at_least(env, coefficient, 0):
@@ -234,6 +235,27 @@ def _fits(index: Index, divisor: IntLike, env: ShapeEnv) -> bool:
     return bounds is not None and at_least(env, bounds[0], 0) and at_least(env, divisor, bounds[1] + 1)
 
 
+@dataclass(frozen=True, slots=True)
+class _Units:
+    """An index as ``whole * unit + rest``, where ``rest`` is less than a unit, and a divisor as ``number * unit``."""
+
+    whole: Index
+    rest: Index
+    unit: IntLike
+    number: IntLike
+
+
+def _in_units(index: Index, divisor: IntLike, env: ShapeEnv) -> _Units | None:
+    """``(6 i + j) // 24`` is ``i // 4`` where ``j < 6``, and ``(6 i + j) % 24`` is ``6 (i % 4) + j``."""
+    for _, unit in index.terms:
+        number = None if isinstance(unit, int) and unit == 1 else _exact(divisor, unit)
+        if number is not None:
+            whole, rest = _split(index, unit)
+            if _fits(rest, unit, env):
+                return _Units(whole, rest, unit, number)
+    return None
+
+
 def divide(index: Index, divisor: IntLike, env: ShapeEnv) -> Index:
     """``index // divisor`` for a non-negative index and a positive divisor."""
     if isinstance(divisor, int) and divisor == 1:
@@ -244,6 +266,9 @@ def divide(index: Index, divisor: IntLike, env: ShapeEnv) -> Index:
     rest_bounds = rest.bounds(env)
     if rest_bounds is None or not at_least(env, rest_bounds[0], 0):
         whole, rest = ZERO, index
+    units = _in_units(rest, divisor, env)
+    if units is not None:
+        return whole + divide(units.whole, units.number, env)
     return whole + as_index(_shrink(rest, divisor))
 
 
@@ -266,6 +291,9 @@ def modulo(index: Index, divisor: IntLike, env: ShapeEnv) -> Index:
     bounds = rest.bounds(env)
     if bounds is None or not at_least(env, bounds[0], 0):
         rest = index
+    units = _in_units(rest, divisor, env)
+    if units is not None:
+        return modulo(units.whole, units.number, env) * units.unit + units.rest
     return as_index(Remainder(rest, divisor))
 
 

@@ -59,18 +59,16 @@ def moments(
 
 
 def wide_moments(x: PrimTensor, dims: Dims, correction: float = 0) -> tuple[PrimTensor, PrimTensor]:
-    """Variance and mean of float32 numbers over ``dims``, dimensions kept; the mean is added up in float64, as torch's
-    kernels for a CPU do. A mean that is far smaller than the numbers, whose signs differ, has all its digits then, and
-    what ``near`` is off by is known without a third pass.
+    """Variance and mean of float32 numbers over ``dims``, dimensions kept; both are added up in float64, as torch's
+    kernels for a CPU do: squares of large numbers do not overflow, and equal terms are not rounded to one side.
     """
     number = count(x, dims)
-    mean = ops.div(reduce(ops.sum, ops.convert_dtype(x, torch.float64), dims, True), number)
-    near = ops.convert_dtype(mean, x.dtype)
-    distance = x - near
-    squares = ops.convert_dtype(reduce(ops.sum, distance * distance, dims, True), torch.float64)
-    offset = mean - ops.convert_dtype(near, torch.float64)
-    corrected = ops.maximum(squares - offset * offset * number, 0.0)
-    return ops.convert_dtype(ops.div(corrected, _freedom(number, correction)), x.dtype), near
+    wide = ops.convert_dtype(x, torch.float64)
+    mean = ops.div(reduce(ops.sum, wide, dims, True), number)
+    distance = wide - mean
+    squares = reduce(ops.sum, distance * distance, dims, True)
+    variance = ops.div(squares, _freedom(number, correction))
+    return ops.convert_dtype(variance, x.dtype), ops.convert_dtype(mean, x.dtype)
 
 
 def _freedom(number: IntLike, correction: float) -> IntLike | float:
@@ -94,9 +92,7 @@ def _scaled_mean(x: PrimTensor, dims: Dims, number: IntLike) -> PrimTensor:
     return ops.div(total, number) * 2.0**exponent
 
 
-def _variance(
-    x: PrimTensor, dims: Dims, correction: Any, keepdim: bool, *, exact_mean: bool = False
-) -> tuple[PrimTensor, PrimTensor]:
+def _variance(x: PrimTensor, dims: Dims, correction: Any, keepdim: bool) -> tuple[PrimTensor, PrimTensor]:
     if is_integral(x.dtype):
         raise RuleMismatchError("variance of integers")
     correction = 1 if correction is None else constant(correction)
@@ -104,7 +100,7 @@ def _variance(
         correction = int(correction)
     elif not isinstance(count(x, dims), int):
         raise RuleMismatchError("a fractional correction of a symbolic count")
-    if exact_mean and x.dtype == torch.float32 and x.device.type == "cpu":
+    if x.dtype == torch.float32 and x.device.type == "cpu":
         variance, mean = wide_moments(x, dims, correction)
     else:
         wide = ops.convert_dtype(x, compute_dtype(x.dtype))
@@ -130,7 +126,7 @@ def std(x: PrimTensor, dim: Dims = None, *, correction: Any = None, keepdim: boo
 def var_mean(
     x: PrimTensor, dim: Dims = None, *, correction: Any = None, keepdim: bool = False
 ) -> tuple[PrimTensor, PrimTensor]:
-    variance, mean = _variance(x, dim, correction, keepdim, exact_mean=True)
+    variance, mean = _variance(x, dim, correction, keepdim)
     return ops.convert_dtype(variance, x.dtype), ops.convert_dtype(mean, x.dtype)
 
 
@@ -138,5 +134,5 @@ def var_mean(
 def std_mean(
     x: PrimTensor, dim: Dims = None, *, correction: Any = None, keepdim: bool = False
 ) -> tuple[PrimTensor, PrimTensor]:
-    variance, mean = _variance(x, dim, correction, keepdim, exact_mean=True)
+    variance, mean = _variance(x, dim, correction, keepdim)
     return ops.convert_dtype(ops.sqrt(variance), x.dtype), ops.convert_dtype(mean, x.dtype)

@@ -28,7 +28,7 @@ from inductor_codegen.ir.index import LoopVar
 from inductor_codegen.ir.kernel import Accumulate, Keep, Pass, Statement, Store
 from inductor_codegen.ir.traverse import roots_of
 
-PART = 1024
+PART = 256
 """Terms of a sum that are added up before their total joins the others, where each turn takes several."""
 LONG = 512
 """Terms from which on a sum is made of several streams; of a part where each turn takes one."""
