@@ -210,7 +210,9 @@ def _farther(plain: Any, fast: Any, exact: Any, moved: float = 0.0) -> str | Non
     limit = torch.finfo(plain.dtype)
     scale = max(float(exact.abs().max()) * limit.eps, limit.smallest_normal * limit.eps)
     eager, ours = (float((t[sound].double() - exact).abs().max()) for t in (plain, fast))
-    if ours <= FACTOR * max(eager, moved - scale) + UNITS * scale:  # its own rounding moves a result by a unit
+    if (
+        ours <= FACTOR * max(eager, moved - scale) + UNITS * scale
+    ):  # its own rounding moves a result by a unit
         return None
     return (
         f"an error of {ours:.3g} where eager has {eager:.3g} (results up to {float(exact.abs().max()):.3g})"

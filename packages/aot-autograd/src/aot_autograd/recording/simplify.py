@@ -63,7 +63,9 @@ def _view_of_view(recorder: Recorder, args: Sequence[Any], spec: TensorSpec) -> 
     if value.op not in _RESHAPES:
         return None
     source: Value = value.args[0]
-    if source.spec.strides != contiguous_strides(source.spec.sizes):  # those of single elements are kept by a view
+    if source.spec.strides != contiguous_strides(
+        source.spec.sizes
+    ):  # those of single elements are kept by a view
         return source if source.spec is spec else None
     if source.spec is spec:
         return source

@@ -158,7 +158,9 @@ class Index:
                     inner = numerator.bounds(env)
                     if inner is None:
                         return None
-                    blocks = _exact(inner[1] + 1, denominator)  # (n d - 1) // d is n - 1, n and d symbols, too
+                    blocks = _exact(
+                        inner[1] + 1, denominator
+                    )  # (n d - 1) // d is n - 1, n and d symbols, too
                     reach = inner[1] // denominator if blocks is None else blocks - 1
                 case _:
                     return None

@@ -80,7 +80,7 @@ def _sums(module: torch.fx.GraphModule) -> int:
 
 
 def test_what_is_corrected_where_no_pass_can_be_skipped() -> None:
-    """Variances, by a sum beside that of the squares; the norms of networks not. On a CPU float64 needs no correction."""
+    """Variances, by a sum beside that of the squares; the norms of networks not. In float64 none is needed."""
     on_cpu, _ = aten_graph(torch.ops.aten.var.correction, (torch.empty(8, 8), [1]), {"correction": 1})
     assert _sums(decompose(on_cpu)) == 2
     assert _sums(_on_no_cpu(torch.ops.aten.var.correction, (8, 8), [1])) == 3
