@@ -41,11 +41,21 @@ def test_sums_of_one_row_of_16_bits_are_made_of_streams(dtype: torch.dtype, leng
     assert torch.equal(rows, numbers.float().sum(1))
 
 
-def test_a_turn_fills_vectors() -> None:
-    """1000 terms: 4 streams of 240, and 40 more, rather than 4 of 250 that all end between vectors."""
+def test_many_terms_are_added_up_in_short_parts() -> None:
+    """1000 terms: 3 parts of 4 streams of 64, whose lanes add up 8 terms or less, and 232 more."""
     graph = ExampleGraph()
     _, text = run(graph, graph.call(p.sum, graph.input(torch.randn(3, 1000)), [1]))
-    assert "turn < 240" in text
+    assert "part < 768; part += 256" in text
+    assert "turn < 64" in text
+
+
+def test_equal_terms_are_not_rounded_to_one_side() -> None:
+    """A lane that adds one number to itself over and over is off by more with every term."""
+    x = torch.full((3, 3024), 0.124)
+    graph = ExampleGraph()
+    (found,), _ = run(graph, graph.call(p.sum, graph.input(x), [1]))
+    exact = x.double().sum(1)
+    assert float(((found.double() - exact) / exact).abs().max()) <= 6 * 2**-24
 
 
 @pytest.mark.parametrize("dtype", [*FLOATS, torch.int64, torch.int32, torch.uint8])

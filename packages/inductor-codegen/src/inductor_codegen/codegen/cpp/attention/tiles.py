@@ -43,7 +43,7 @@ class TileWriter:
         self.of_keys = form.task is Task.KEYS
         self.type = COMPUTED[form.working]
         double = form.working is torch.float64
-        self.exp, self.log = ("wide_exp", "wide_log") if double else ("single_exp", "wide_logf")
+        self.exp, self.log = ("wide_exp", "wide_log") if double else ("single_exp", "single_log")
         self.smallest = "-700.0" if double else "-87.0f"
         self.infinity = "__builtin_inf()" if double else "__builtin_inff()"
 

@@ -29,7 +29,8 @@ from inductor_codegen.ir.kernel import Accumulate, Keep, Pass, Statement, Store
 from inductor_codegen.ir.traverse import roots_of
 
 PART = 256
-"""Terms of a sum that are added up before their total joins the others, where each turn takes several."""
+"""Terms of a sum that are added up before their total joins the others, where each turn takes several: 4 or 8 a lane,
+so that roundings of equal terms, which all go to one side, do not add up."""
 LONG = 512
 """Terms from which on a sum is made of several streams; of a part where each turn takes one."""
 SHORT = 64

@@ -18,6 +18,9 @@ MATH_FUNCTIONS = frozenset((
 WIDE = "wide_"
 """Before the name of such a function: with the same result in every vector (``math_functions.py`` defines it)."""
 
+_SINGLE = frozenset({"exp", "erf", "tanh", "log", "log10", "log1p"})
+"""Functions of a float that ``single_functions.py`` defines."""
+
 CHECKED_INTEGER = frozenset({"floor_div", "trunc_div", "remainder", "fmod"})
 """Primitives that on integers report a division by zero."""
 
@@ -111,7 +114,7 @@ def _call(op: str, nodes: tuple[Scalar, ...], args: list[str], compute: torch.dt
             return f"1 / {one}"
         case "sigmoid":
             return f"1 / (1 + {'single_exp' if suffix else f'{WIDE}exp'}(-{one}))"
-        case "exp" | "erf" | "tanh" if suffix:
+        case _ if op in _SINGLE and suffix:
             return f"single_{op}({one})"
         case "isnan":
             return f"{one} != {one}"

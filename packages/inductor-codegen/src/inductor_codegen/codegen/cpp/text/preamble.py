@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from inductor_codegen.codegen.cpp.text.math_functions import math_functions
+from inductor_codegen.codegen.cpp.text.single_functions import EXPONENTIALS, LOGARITHMS
 from inductor_codegen.codegen.cpp.text.tile_product import TILE_PRODUCT
 from inductor_codegen.codegen.cpp.text.transpose import TRANSPOSE
 
@@ -219,80 +220,17 @@ static void narrow_halves(uint16_t* to, const float* from, int64_t n) {
 """
 
 
-_SINGLE_MATH = """\
-// exp, erf and tanh of a float: reduction and minimax polynomials without branches, so that loops
-// vectorise; within 3.2 ulp (measured over the range where the result is a normal number).
-INLINE double double_of_bits(int64_t bits) { double f; __builtin_memcpy(&f, &bits, 8); return f; }
-INLINE float float_of_bits(uint32_t bits) { float f; __builtin_memcpy(&f, &bits, 4); return f; }
-INLINE uint32_t bits_of_float(float f) { uint32_t bits; __builtin_memcpy(&bits, &f, 4); return bits; }
-#ifdef __FMA__
-#define MULTIPLY_ADD(a, b, c) __builtin_fmaf(a, b, c)
-#define MULTIPLY_ADD_DOUBLE(a, b, c) __builtin_fma(a, b, c)
-#else
-#define MULTIPLY_ADD(a, b, c) ((a) * (b) + (c))
-#define MULTIPLY_ADD_DOUBLE(a, b, c) ((a) * (b) + (c))
-#endif
-// 12582912 is 1.5 * 2^23: adding it leaves the nearest integer n to x / ln 2 in the low bits; r = x - n ln 2.
-INLINE float shifted_exponent(float x) { return MULTIPLY_ADD(x, 1.44269504f, 12582912.0f); }
-INLINE float reduced(float x, float n) { return MULTIPLY_ADD(n, 2.12194440e-4f, MULTIPLY_ADD(n, -0.693359375f, x)); }
-INLINE float power_of_two(float shifted, uint32_t bias) {
-  return float_of_bits((bits_of_float(shifted) - 0x4b400000u + bias) << 23);
-}
-INLINE float single_exp(float x) {
-  x = 89.0f < x ? 89.0f : x;
-  x = -87.4f > x ? -87.4f : x;
-  float shifted = shifted_exponent(x);
-  float r = reduced(x, shifted - 12582912.0f);
-  float p = 2.790107624605298e-3f;  // twice e^r, times half of 2^n, which has an exponent at both ends
-  p = MULTIPLY_ADD(p, r, 1.6737835481762886e-2f);
-  p = MULTIPLY_ADD(p, r, 8.333241194486618e-2f);
-  p = MULTIPLY_ADD(p, r, 3.33330363035202e-1f);
-  p = MULTIPLY_ADD(p, r, 1.0f);
-  p = MULTIPLY_ADD(p, r, 2.0f);
-  p = MULTIPLY_ADD(p, r, 2.0f);
-  return p * power_of_two(shifted, 126u);
-}
-INLINE float single_expm1_inside(float x) {  // e^x - 1 for -80 <= x <= 80
-  float shifted = shifted_exponent(x);
-  float r = reduced(x, shifted - 12582912.0f);
-  float p = 1.394649618305266e-3f;
-  p = MULTIPLY_ADD(p, r, 8.36661085486412e-3f);
-  p = MULTIPLY_ADD(p, r, 4.166628047823906e-2f);
-  p = MULTIPLY_ADD(p, r, 1.666654348373413e-1f);
-  p = MULTIPLY_ADD(p, r, 0.5f);
-  p = MULTIPLY_ADD(p * r, r, r);
-  float s = power_of_two(shifted, 127u);
-  return MULTIPLY_ADD(p, s, s - 1.0f);
-}
-INLINE float single_erf(float x) {
-  float a = __builtin_fabsf(x);
-  float t = 4.0f < a ? 4.0f : a;
-  float g = 9.260748811357189e-6f;  // log(erfc(t)) / t for 0 <= t <= 4
-  g = MULTIPLY_ADD(g, t, -1.1768303374992684e-4f);
-  g = MULTIPLY_ADD(g, t, 6.32992887403816e-4f);
-  g = MULTIPLY_ADD(g, t, -1.6673285281285644e-3f);
-  g = MULTIPLY_ADD(g, t, 1.6071756544988602e-4f);
-  g = MULTIPLY_ADD(g, t, 1.9152874127030373e-2f);
-  g = MULTIPLY_ADD(g, t, -1.0277777165174484e-1f);
-  g = MULTIPLY_ADD(g, t, -6.366193890571594e-1f);
-  g = MULTIPLY_ADD(g, t, -1.128379225730896f);
-  return __builtin_copysignf(single_expm1_inside(g * t), x);
-}
-INLINE float single_tanh(float x) {
-  float a = __builtin_fabsf(x);
-  float t = 10.0f < a ? 10.0f : a;
-  float e = single_expm1_inside(t + t);
-  return __builtin_copysignf(e / (e + 2.0f), x);
-}
-"""
-
-
-_PREAMBLE = "\n".join([_TYPES, _ARITHMETIC, _SINGLE_MATH])
+_PREAMBLE = "\n".join([_TYPES, _ARITHMETIC, EXPONENTIALS])
 _HALF_WORDS = ("half", "halves", "bfloat16", "upper_bits")
 
 
 def with_preamble(kernels: Sequence[str]) -> str:
     """A C++ file: what the texts of ``emit_kernel`` need before them, and the texts. Includes no header."""
-    wanted = ((_HALF_WORDS, _HALVES), (("tile_product",), TILE_PRODUCT), (("transpose_block",), TRANSPOSE))
+    wanted = (
+        (("single_log",), LOGARITHMS),
+        (_HALF_WORDS, _HALVES),
+        (("tile_product",), TILE_PRODUCT),
+        (("transpose_block",), TRANSPOSE),
+    )
     parts = [part for words, part in wanted if any(word in text for text in kernels for word in words)]
     return "\n".join([_PREAMBLE, math_functions(kernels), *parts, *kernels])
