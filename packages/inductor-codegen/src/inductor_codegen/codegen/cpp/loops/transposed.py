@@ -10,11 +10,11 @@ Element by element each turn of the inner loop reads from another line, which is
 
 from __future__ import annotations
 
+from inductor_codegen.codegen.cpp.functions.transpose import BLOCK
 from inductor_codegen.codegen.cpp.loops.rows import RowWriter
 from inductor_codegen.codegen.cpp.loops.threads import Sharing
 from inductor_codegen.codegen.cpp.text.dtypes import STORED, loaded
 from inductor_codegen.codegen.cpp.text.scope import Scope, conditions
-from inductor_codegen.codegen.cpp.text.transpose import BLOCK
 from inductor_codegen.ir.index import Index, Loaded, LoopVar
 from inductor_codegen.ir.kernel import Kernel, Store, extent_product
 from inductor_codegen.ir.scalar import Load

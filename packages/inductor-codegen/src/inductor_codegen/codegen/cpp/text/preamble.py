@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from inductor_codegen.codegen.cpp.functions.single_functions import EXPONENTIALS, LOGARITHMS
+from inductor_codegen.codegen.cpp.functions.tile_product import TILE_PRODUCT
+from inductor_codegen.codegen.cpp.functions.transpose import TRANSPOSE
 from inductor_codegen.codegen.cpp.text.math_functions import math_functions
-from inductor_codegen.codegen.cpp.text.single_functions import EXPONENTIALS, LOGARITHMS
-from inductor_codegen.codegen.cpp.text.tile_product import TILE_PRODUCT
-from inductor_codegen.codegen.cpp.text.transpose import TRANSPOSE
 
 _TYPES = """\
 #define INLINE static inline __attribute__((always_inline))

@@ -2,7 +2,7 @@
 
 Each reduces its argument and evaluates a polynomial, fitted to float64 values for the least relative error (iterated
 weighted least squares at Chebyshev's points). Distances from float64 over all magnitudes, in units in the last place
-(with fused multiply-adds; ``tests/codegen/cpp/text/test_single_functions.py`` holds the bounds):
+(with fused multiply-adds; ``tests/codegen/cpp/functions/test_single_functions.py`` holds the bounds):
 
     exp 1.0    tanh 1.5    erf 1.7    log 0.9    log10 1.6    log1p 0.95
 

@@ -1,0 +1,1 @@
+"""Functions in C++ text that kernels call; each is a text without imports."""
