@@ -452,3 +452,30 @@ def holder_is_dropped(x):
 def test_what_a_variable_has_cannot_have_died(same):
     """A layer with weights of one memory has weak references to them, and a variable for each that it asks."""
     same(holder_is_dropped, (torch.ones(2, 1, 3),), operators=LIBRARY, breaks=1)
+
+
+def list_is_overwritten(x):
+    thing = Thing()
+    known, held = weakref.ref(thing), [thing]
+    del thing
+    broken()
+    held = None  # nothing reads it any more
+    return known() is None, x + 1
+
+
+def holder_is_overwritten(x):
+    holder, thing = Thing(), Thing()
+    holder.thing, known = thing, weakref.ref(thing)
+    del thing
+    broken()
+    y = x * 2
+    holder = 3
+    return known() is None, y
+
+
+@pytest.mark.parametrize("program", [list_is_overwritten, holder_is_overwritten])
+def test_what_is_overwritten_is_let_go_where_the_graph_ends(program):
+    """Whether a variable is deleted or has another value that nothing reads: what it held dies before the next call."""
+    captured = optimize(lambda graph, inputs: graph.forward)(program)
+    for _ in range(2):
+        assert captured(torch.ones(2))[0] is program(torch.ones(2))[0] is True

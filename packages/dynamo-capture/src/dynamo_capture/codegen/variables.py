@@ -45,8 +45,8 @@ class VariablesAtBreak:
                 emitter.delete_deref(name)
 
     def drop_obsolete(self, emitter: Emitter) -> None:
-        """Delete arguments that the program has deleted, and those of a resume function which only its first
-        instructions read."""
+        """Delete arguments that the program has deleted or overwritten with what nothing reads any more, and those of
+        a resume function which only its first instructions read."""
         for name in self.obsolete:
             emitter.delete_fast(name)
 
@@ -81,7 +81,10 @@ def variables_at_break(
 def _is_obsolete(name: str, frame: Frame, live: Collection[str], cells: Collection[str]) -> bool:
     if name.startswith("."):
         return name not in live and name not in cells
-    return name not in frame.variables
+    value = frame.variables.get(name)
+    if value is None:
+        return True
+    return name not in live and name not in cells and type(value) is not CellValue and not _stays(name, value)
 
 
 def _stays(name: str, value: Value) -> bool:
