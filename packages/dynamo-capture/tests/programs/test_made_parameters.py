@@ -286,7 +286,8 @@ def test_modules_that_are_made_and_used_in_one_graph(backend):
             y.backward()
         outcomes.append([y, x.grad, *net.state_dict().values(), *(p.grad for p in net.parameters())])
     for expected, actual in zip(*outcomes, strict=True):
-        torch.testing.assert_close(actual, expected)
+        # gradients through a batch norm of two rows cancel: eager's are up to 1.3e-4 from those of float64
+        torch.testing.assert_close(actual, expected, rtol=1e-4, atol=1e-4)
 
 
 def test_buffers_that_are_made_inside(same):
