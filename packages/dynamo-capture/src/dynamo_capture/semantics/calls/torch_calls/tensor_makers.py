@@ -96,7 +96,8 @@ def _dtype_of_numpy(tx: Context, value: Value) -> torch.dtype | None:
     if not isinstance(value, (ListValue, TupleValue)):
         return None
     items = list(sequence_leaves(tx, [value]))
-    if not any(issubclass(item.python_type(), numpy_types.SCALARS) for item in items):  # its value is not read
+    kinds = (item.python_type() for item in items)
+    if not any(issubclass(kind, numpy_types.SCALARS) for kind in kinds):  # a read value would be fixed
         return None
     if any(item.varies or not isinstance(item, Const) for item in items):
         raise GraphBreak(
