@@ -86,7 +86,7 @@ class PlacesIterator(IteratorValue):
             self._state(tx)
             raise IteratorStop
         self._position += 1
-        self._begin = next(reversed(nodes), None)
+        self._begin = next(iter(reversed(nodes)), None)
         return self.places.given[self._position - 1]
 
     def _claim(self, tx: Context, calls: list[Node]) -> None:
