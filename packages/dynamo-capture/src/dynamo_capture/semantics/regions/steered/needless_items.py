@@ -44,7 +44,8 @@ def answer(tx: Context, items: Value, first: Value, symbol: str) -> Value | None
         return None
     advanced = _inner(items)
     outer = [one for one in tx.generators if not one.finished and one not in advanced]
-    last, bodies, drawn = next(iter(reversed(output.graph.nodes)), None), len(output.bodies), len(tx.draws.log)
+    last = next(iter(reversed(output.graph.nodes)), None)
+    bodies, drawn = len(output.bodies), len(tx.draws.log)
     with tx.effects.observed() as touched, _told(output) as told:
         values = _rest(tx, items, first)
     found = None if values is None else joined(tx, symbol, values)
