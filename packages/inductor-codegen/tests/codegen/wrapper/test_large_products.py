@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,14 @@ from inductor_codegen.pipeline import plan
 from inductor_codegen.testing import ExampleGraph
 
 aten = torch.ops.aten
+
+
+@pytest.fixture(autouse=True)
+def _less_exact_products() -> Iterator[None]:
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("high")
+    yield
+    torch.set_float32_matmul_precision(before)
 
 
 def rand(*sizes: int) -> Tensor:
@@ -65,6 +74,11 @@ def test_as_exact_as_the_operator(tmp_path: Path, op: Any, inputs: list[Tensor])
 )
 def test_others_are_torchs_operator(op: Any, inputs: list[Tensor], kwargs: dict[str, Any]) -> None:
     assert "fx_product" not in write_entry(plan(graph_of(op, inputs, **kwargs))).text
+
+
+def test_products_are_torchs_unless_less_exact_ones_are_allowed() -> None:
+    torch.set_float32_matmul_precision("highest")
+    assert "fx_product" not in write_entry(plan(graph_of(*LARGE[0]))).text
 
 
 def test_a_host_without_the_function_calls_the_operator() -> None:

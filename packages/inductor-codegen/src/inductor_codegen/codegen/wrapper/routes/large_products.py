@@ -42,8 +42,11 @@ operator, with 4,096 2.1 times (root mean squares of normal numbers)."""
 
 
 def large_product(function: str, call: CallExtern, buffers: Mapping[str, Buffer]) -> str | None:
-    """The helper to call instead of ``function``, if the call is a product that may be faster there. Sizes have to be
+    """The helper to call instead of ``function``, if the call is a product that may be faster there, and the program
+    has allowed products of float32 to be less exact (``torch.set_float32_matmul_precision("high")``). Sizes have to be
     constants: oneDNN makes code for each shape, in 0.5 to 1 ms."""
+    if torch.get_float32_matmul_precision() != "high":
+        return None
     helper = PRODUCTS.get(function)
     (result,) = call.results
     if helper is None or result is None or not _is_matrix(result) or not _row_major(result):
