@@ -10,18 +10,17 @@ and loads are as wide as before. Kernels that divide by their sizes stay apart.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from fx_interface.symbols import IntLike, ShapeEnv, symbol
-from inductor_codegen.codegen.triton.index_width import index_type
+from inductor_codegen.codegen.triton.index_width import all_indices, index_type
 from inductor_codegen.codegen.triton.launch.kernels import KernelRecord
 from inductor_codegen.codegen.triton.split import cells_of
-from inductor_codegen.ir.index import Index, LoopVar
+from inductor_codegen.ir.index import LoopVar
 from inductor_codegen.ir.kernel import BufferParameter, Kernel, SizeParameter, extent_product
 from inductor_codegen.ir.program import Program, RunKernel
 from inductor_codegen.ir.scalar import ScalarBuilder
-from inductor_codegen.ir.traverse import indices_of, postorder, roots_of, statement_indices, statements_of
 from inductor_codegen.native.launch_classes import bits
 from inductor_codegen.schedule.kernels.build import kernel_name
 from inductor_codegen.schedule.kernels.size_names import SizeRenamer
@@ -67,20 +66,12 @@ def _is_free_of_divisions(kernel: Kernel) -> bool:
         return False
     if not cells_of(kernel) or index_type(kernel) != "tl.int32":
         return False
-    if not all(isinstance(atom, LoopVar) for index in _indices(kernel) for atom, _ in index.terms):
+    if not all(isinstance(atom, LoopVar) for index in all_indices(kernel) for atom, _ in index.terms):
         return False
     rows, points = extent_product(kernel.outer), extent_product(kernel.inner)
     assert isinstance(rows, int)
     assert isinstance(points, int)
     return len(KernelRecord.of(kernel).functions(bits(rows), bits(points))[2]) == 2
-
-
-def _indices(kernel: Kernel) -> Iterator[Index]:
-    statements = list(statements_of(kernel.passes))
-    for statement in statements:
-        yield from statement_indices(statement)
-    for node in postorder(root for statement in statements for root in roots_of(statement)):
-        yield from indices_of(node)
 
 
 class _SizeTaker(SizeRenamer):

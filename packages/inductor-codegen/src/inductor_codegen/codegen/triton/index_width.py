@@ -20,10 +20,11 @@ def index_type(kernel: Kernel) -> str:
     points = extent_product((*kernel.outer, *kernel.inner))
     if not isinstance(points, int) or points > LARGEST:
         return "tl.int64"
-    return "tl.int32" if all(_fits(index) for index in _indices(kernel)) else "tl.int64"
+    return "tl.int32" if all(_fits(index) for index in all_indices(kernel)) else "tl.int64"
 
 
-def _indices(kernel: Kernel) -> Iterator[Index]:
+def all_indices(kernel: Kernel) -> Iterator[Index]:
+    """Every index of a kernel: where it reads and writes, and those that its scalars compute with."""
     statements = list(statements_of(kernel.passes))
     for statement in statements:
         yield from statement_indices(statement)
