@@ -132,3 +132,14 @@ def test_a_quotient_and_its_remainder_are_the_number() -> None:
     assert rejoined(row * 60 + column * 2 + 5) == position * 2 + 5
     assert rejoined(row * 31 + column) == row * 31 + column
     assert rejoined(row + column * 49) == row + column * 49
+
+
+def test_digits_of_a_number_are_the_number() -> None:
+    env = ShapeEnv()
+    n = env.create_symbol(6, low=2)
+    position = variable("i", 99) + 1
+    digits = unflatten(position, (20, 3, 2), ENV)
+    assert rejoined(flatten(digits, (20, 3, 2))) == position
+    assert rejoined(flatten(unflatten(position, (9, n, n), env), (9, n, n))) == position
+    outer, middle, inner = digits
+    assert rejoined(outer * 6 + middle + inner) == outer * 6 + middle + inner

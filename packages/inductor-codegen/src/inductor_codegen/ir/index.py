@@ -326,10 +326,11 @@ def unflatten(position: Index, sizes: Sequence[IntLike], env: ShapeEnv) -> tuple
 
 
 def rejoined(index: Index) -> Index:
-    """``index`` with quotient and remainder of one number in its place: ``30 * (i // 30) + i % 30`` is ``i``."""
+    """``index`` with quotient and remainder of one number in its place: ``30 * (i // 30) + i % 30`` is ``i``, and
+    ``6 * (i // 6) + 2 * (i // 2 % 3) + i % 2`` too."""
     for atom, coefficient in index.terms:
         if isinstance(atom, Remainder):
-            quotient = Quotient(atom.numerator, atom.denominator)
+            quotient = _shrink(atom.numerator, atom.denominator)
             if index.coefficient(quotient) == coefficient * atom.denominator:
                 parts = as_index(atom) + as_index(quotient) * atom.denominator
                 return rejoined(index - parts * coefficient + atom.numerator * coefficient)

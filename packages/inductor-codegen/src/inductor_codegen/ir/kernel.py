@@ -42,9 +42,12 @@ class BufferParameter:
 
 @dataclass(frozen=True, slots=True)
 class SizeParameter:
-    """A 64-bit integer known when the kernel is called: the symbol ``name`` of the kernel's sizes."""
+    """A 64-bit integer known when the kernel is called: the symbol ``name`` of the kernel's sizes. ``least``: it is at
+    least that, if that is known and may matter.
+    """
 
     name: str
+    least: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +140,12 @@ class Kernel:
     def buffers(self) -> tuple[BufferParameter, ...]:
         """The pointer parameters."""
         return tuple(p for p in self.parameters if isinstance(p, BufferParameter))
+
+    @property
+    def least_sizes(self) -> dict[str, int]:
+        """What the size parameters are at least, by name, where that is known."""
+        sizes = (p for p in self.parameters if isinstance(p, SizeParameter))
+        return {size.name: size.least for size in sizes if size.least is not None}
 
 
 def extent_product(loops: tuple[LoopVar, ...]) -> IntLike:

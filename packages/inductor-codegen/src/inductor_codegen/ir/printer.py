@@ -133,8 +133,8 @@ def _parameter(parameter: Parameter) -> str:
     match parameter:
         case BufferParameter(name, dtype, access):
             return f"{name}: {access.value} {short_dtype(dtype)}"
-        case SizeParameter(name):
-            return f"{name}: size"
+        case SizeParameter(name, least):
+            return f"{name}: size" if least is None else f"{name}: size >= {least}"
         case FloatParameter(name):
             return f"{name}: float"
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 from fx_interface.errors import UserLocation
 from fx_interface.python_runtime.quick_dataclasses import dataclass
-from fx_interface.symbols import Expr, IntLike, ShapeEnv, symbol
-from inductor_codegen.ir.index import Atom, Index, LoopVar, Quotient, Remainder, as_index, flatten
+from fx_interface.symbols import IntLike, ShapeEnv, symbol
+from inductor_codegen.ir.facts.index_facts import asks
+from inductor_codegen.ir.facts.size_bounds import least_of
+from inductor_codegen.ir.index import Atom, Index, LoopVar, as_index, flatten
 from inductor_codegen.ir.kernel import (
     Access,
     Accumulate,
@@ -25,7 +27,7 @@ from inductor_codegen.ir.kernel import (
     extent_product,
 )
 from inductor_codegen.ir.printer import print_kernel
-from inductor_codegen.ir.scalar import FloatValue, Guarded, Load, Scalar, ScalarBuilder
+from inductor_codegen.ir.scalar import FloatValue, Load, Scalar, ScalarBuilder
 from inductor_codegen.ir.traverse import (
     Rebuilder,
     indices_of,
@@ -49,7 +51,7 @@ from inductor_codegen.schedule.kernels.loops import (
     vector_loop,
 )
 from inductor_codegen.schedule.kernels.passes import keep_between, split_passes, stored_late
-from inductor_codegen.schedule.kernels.size_names import SizeRenamer
+from inductor_codegen.schedule.kernels.size_names import SizeRenamer, symbols_of
 
 IN_CACHE = 4096
 """Points of a row up to which what a pass has loaded is still in the nearest cache in the next."""
@@ -252,13 +254,15 @@ class _Finisher:
         if self._group.device.type == "cpu" and vector is Vector.INNER:
             new_passes = stored_late(new_passes, set(inner_loops))
         outer_loops = tuple(names[loop] for loop in outer)
-        sizes = sorted(_symbols(new_passes, (*outer_loops, *inner_loops)))
+        sizes = sorted(symbols_of(new_passes, (*outer_loops, *inner_loops)))
         own = SizeRenamer(self._make, self._env, sizes)
         if own.names != sizes:
             outer_loops, inner_loops = tuple(map(own.loop, outer_loops)), tuple(map(own.loop, inner_loops))
             new_passes = tuple(map(own.run, new_passes))
         comments = comments_of(self._group, self._lowered)
-        listed = (*parameters.listed, *map(SizeParameter, own.names), *parameters.listed_floats)
+        chooses = self._group.device.type == "cpu" and asks(new_passes)
+        least = [least_of(size, self._env) if chooses else None for size in sizes]
+        listed = (*parameters.listed, *map(SizeParameter, own.names, least), *parameters.listed_floats)
         kernel = Kernel("", listed, outer_loops, inner_loops, vector, new_passes, comments)
         kernel = replace(kernel, name=kernel_name(kernel))
         where = self._lowered.values[max(self._group.members)].where
@@ -351,34 +355,6 @@ class _Parameters:
         self.listed_floats: tuple[Parameter, ...] = tuple(
             FloatParameter(name) for name in self.floats.values()
         )
-
-
-def _symbols(passes: tuple[Pass, ...], loops: tuple[LoopVar, ...]) -> set[str]:
-    """Names of all size symbols that the kernel mentions."""
-    found: set[str] = set()
-
-    def note(values: Iterable[IntLike | None]) -> None:
-        for value in values:
-            if isinstance(value, Expr):
-                found.update(atom.name for atom in value.symbols)
-
-    def note_index(index: Index) -> None:
-        note((index.const, *(coefficient for _, coefficient in index.terms)))
-        for atom, _ in index.terms:
-            if isinstance(atom, Quotient | Remainder):
-                note([atom.denominator])
-                note_index(atom.numerator)
-
-    note(loop.extent for loop in loops)
-    for statement in statements_of(passes):
-        for index in statement_indices(statement):
-            note_index(index)
-        for node in postorder(roots_of(statement)):
-            for index in indices_of(node):
-                note_index(index)
-            if isinstance(node, Guarded):
-                note(bound for guard in node.guards for bound in (guard.low, guard.high))
-    return found
 
 
 def comments_of(group: Group, lowered: Lowered) -> tuple[str, ...]:

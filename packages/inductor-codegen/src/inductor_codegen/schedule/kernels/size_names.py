@@ -7,13 +7,20 @@ Only names change, so nothing is simplified again: what was known of a size in t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from fx_interface.symbols import IntLike, ShapeEnv, Symbol, substitute, symbol
+from fx_interface.symbols import Expr, IntLike, ShapeEnv, Symbol, substitute, symbol
 from inductor_codegen.ir.index import Atom, Index, Loaded, LoopVar, Quotient, Remainder
 from inductor_codegen.ir.kernel import Pass, Store
 from inductor_codegen.ir.scalar import Guard, Guarded, Scalar, ScalarBuilder
-from inductor_codegen.ir.traverse import Rebuilder
+from inductor_codegen.ir.traverse import (
+    Rebuilder,
+    indices_of,
+    postorder,
+    roots_of,
+    statement_indices,
+    statements_of,
+)
 
 
 class SizeRenamer(Rebuilder):
@@ -69,3 +76,31 @@ class SizeRenamer(Rebuilder):
             )
             return self._make.guarded(guards, self._done[node.body], self._done[node.other])
         return super()._node(node)
+
+
+def symbols_of(passes: tuple[Pass, ...], loops: tuple[LoopVar, ...]) -> set[str]:
+    """Names of all size symbols that the kernel mentions."""
+    found: set[str] = set()
+
+    def note(values: Iterable[IntLike | None]) -> None:
+        for value in values:
+            if isinstance(value, Expr):
+                found.update(atom.name for atom in value.symbols)
+
+    def note_index(index: Index) -> None:
+        note((index.const, *(coefficient for _, coefficient in index.terms)))
+        for atom, _ in index.terms:
+            if isinstance(atom, Quotient | Remainder):
+                note([atom.denominator])
+                note_index(atom.numerator)
+
+    note(loop.extent for loop in loops)
+    for statement in statements_of(passes):
+        for index in statement_indices(statement):
+            note_index(index)
+        for node in postorder(roots_of(statement)):
+            for index in indices_of(node):
+                note_index(index)
+            if isinstance(node, Guarded):
+                note(bound for guard in node.guards for bound in (guard.low, guard.high))
+    return found

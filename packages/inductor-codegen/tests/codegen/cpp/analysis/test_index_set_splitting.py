@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 
 import pytest
@@ -9,6 +10,7 @@ import torch
 from torch.fx import GraphModule
 
 from fx_interface.dialects import prims as p
+from fx_interface.symbols import symbol
 from inductor_codegen.codegen.cpp.analysis.index_set_splitting import (
     MOST_PARTS,
     Choice,
@@ -18,7 +20,10 @@ from inductor_codegen.codegen.cpp.analysis.index_set_splitting import (
     parts_of,
 )
 from inductor_codegen.codegen.cpp.emit import emit_kernel
-from inductor_codegen.ir.kernel import Kernel
+from inductor_codegen.ir.index import Index, LoopVar, as_index
+from inductor_codegen.ir.kernel import Kernel, Store
+from inductor_codegen.ir.scalar import Guard, Guarded, Scalar, ScalarBuilder
+from inductor_codegen.ir.traverse import postorder, roots_of
 from inductor_codegen.pipeline import plan
 from inductor_codegen.testing import ExampleGraph, Stepper
 
@@ -32,7 +37,7 @@ def leaves(parts: Parts) -> list[Part]:
 
 
 def split(kernel: Kernel) -> Parts:
-    return parts_of(kernel.passes[0].points, kernel.inner[-1])
+    return parts_of(kernel.passes[0].points, kernel.inner[-1], kernel.least_sizes)
 
 
 def rolled(graph: ExampleGraph) -> GraphModule:
@@ -127,6 +132,39 @@ def test_a_loop_of_one_block_after_the_other_is_cut_within_each() -> None:
     module = graph.build(graph.call(p.mul, graph.call(p.cat, [x, y], 0), 2.0))
     (found,) = Stepper(plan(module), threads=3)(*graph.examples)
     assert torch.equal(found, module(*graph.examples)[0])
+
+
+ROW, COLUMN = (LoopVar(name, (symbol("s0") + 1) // 2) for name in ("i0", "i1"))
+
+
+def windows() -> Store:
+    """The largest of windows of 3 x 3 points that are two apart, of an image of s0 x s0 with a border of one."""
+    make, size = ScalarBuilder(), symbol("s0")
+    outside = make.constant(float("-inf"), torch.float32)
+    found: Scalar = outside
+    for row, column in itertools.product((-1, 0, 1), repeat=2):
+        place = as_index(ROW) * 2 + row, as_index(COLUMN) * 2 + column
+        guards = (Guard(place[0], 0, size), Guard(place[1], 0, size))
+        read = make.load("in0", place[0] * size + place[1], torch.float32)
+        found = make.apply("maximum", (make.guarded(guards, read, outside), found), torch.float32)
+    return Store("out0", as_index(ROW) * COLUMN.extent + as_index(COLUMN), found)
+
+
+def chooses(part: Part) -> bool:
+    nodes = postorder(root for statement in part.statements for root in roots_of(statement))
+    return any(isinstance(node, Guarded) for node in nodes)
+
+
+def test_rows_inside_of_borders_choose_nothing() -> None:
+    found = parts_of([windows()], COLUMN, {"s0": 2})
+    assert isinstance(found, Choice)
+    assert set(found.indices) == {as_index(ROW) * 2 + -1, Index(symbol("s0") - 2) - as_index(ROW) * 2}
+    assert [chooses(part) for part in leaves(found.no)] == [True]
+    assert [chooses(part) for part in leaves(found.yes)] == [False] * 3
+
+
+def test_rows_choose_where_sizes_may_be_so_small_that_parts_are_too_many() -> None:
+    assert not isinstance(parts_of([windows()], COLUMN), Choice)
 
 
 def test_parts_stay_few() -> None:

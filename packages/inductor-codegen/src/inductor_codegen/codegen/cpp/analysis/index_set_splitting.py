@@ -9,14 +9,15 @@ What outer loops decide is asked once a row. Each part's text is compiled: there
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from enum import Enum
 from typing import TypeAlias
 
 import torch
 
 from fx_interface.python_runtime.quick_dataclasses import dataclass
+from inductor_codegen.ir.facts.index_facts import IndexFacts, Simplifier, questions
 from inductor_codegen.ir.index import Index, Loaded, LoopVar, as_index
-from inductor_codegen.ir.index_facts import IndexFacts, Simplifier, questions
 from inductor_codegen.ir.kernel import Statement
 from inductor_codegen.ir.scalar import Guarded, ScalarBuilder
 from inductor_codegen.ir.traverse import postorder, roots_of
@@ -39,9 +40,9 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """``yes`` for the rows where ``index >= 0``, else ``no``."""
+    """``yes`` for the rows where ``index >= 0`` for all ``indices``, else ``no``."""
 
-    index: Index
+    indices: tuple[Index, ...]
     yes: Parts
     no: Parts
 
@@ -58,17 +59,19 @@ class Cut:
 Parts: TypeAlias = Part | Choice | Cut
 
 
-def parts_of(statements: Sequence[Statement], loop: LoopVar) -> Parts:
-    """The parts of a pass whose innermost loop is ``loop``; one part if splitting does not pay."""
+def parts_of(statements: Sequence[Statement], loop: LoopVar, least: Mapping[str, int] | None = None) -> Parts:
+    """The parts of a pass whose innermost loop is ``loop``; one part if splitting does not pay. ``least``: what sizes
+    are at least, by name."""
     whole = Part(tuple(statements))
     if isinstance(loop.extent, int) and loop.extent < SHORTEST:
         return whole
     size = _scalars(whole.statements)
-    if not any(True for _ in _questions(whole.statements, loop)):
+    asked = list(_questions(whole.statements, loop))
+    if not asked:
         return whole
-    for rows_too in (True, False):
-        splitter = _Splitter(loop, rows_too, max(ALWAYS_ALLOWED, GROWTH * size))
-        found = splitter.split(whole.statements, IndexFacts())
+    for rows in Rows if any(loop not in index.variables() for index in asked) else (Rows.NONE,):
+        splitter = _Splitter(loop, rows, max(ALWAYS_ALLOWED, GROWTH * size))
+        found = splitter.split(whole.statements, IndexFacts((), least))
         if found is not None:
             return found
     return whole
@@ -88,10 +91,20 @@ def _scalars(statements: Sequence[Statement]) -> int:
     return len(postorder(root for statement in statements for root in roots_of(statement)))
 
 
+class Rows(Enum):
+    """What is asked once a row, from the most parts to the fewest."""
+
+    EACH = "each"
+    """Every question, so that no part chooses."""
+    INSIDE = "inside"
+    """Whether the row is inside of all borders: the other rows, which are few, choose at each point."""
+    NONE = "none"
+
+
 class _Splitter:
-    def __init__(self, loop: LoopVar, rows_too: bool, scalars: int) -> None:
+    def __init__(self, loop: LoopVar, rows: Rows, scalars: int) -> None:
         self._loop = loop
-        self._rows_too = rows_too
+        self._rows = rows
         self._scalars = scalars
         self._parts = 0
         self._make = ScalarBuilder()
@@ -101,10 +114,12 @@ class _Splitter:
         simplifier = Simplifier(self._make, known)
         current = tuple(map(simplifier.statement, statements))
         open_ones = [index for index in _questions(current, self._loop) if known.holds(index) is None]
-        rows = [index for index in open_ones if self._loop not in index.variables()] if self._rows_too else []
-        if rows:
+        rows = [index for index in open_ones if self._loop not in index.variables()]
+        if rows and self._rows is Rows.EACH:
             halves = self._halves(current, known, rows[0], rows[0])
-            return None if halves is None else Choice(rows[0], *halves)
+            return None if halves is None else Choice((rows[0],), *halves)
+        if rows and self._rows is Rows.INSIDE:
+            return self._inside(current, known)
         for index in open_ones:
             at = _cut(index, self._loop)
             if at is not None:
@@ -112,9 +127,30 @@ class _Splitter:
                 after = as_index(self._loop) - at
                 halves = self._halves(current, known, after, index if rises else _not(index))
                 return None if halves is None else Cut(at, halves[1], halves[0])
+        return self._part(current)
+
+    def _part(self, statements: tuple[Statement, ...]) -> Part | None:
         self._parts += 1
-        self._scalars -= _scalars(current)
-        return None if self._parts > MOST_PARTS or self._scalars < 0 else Part(current)
+        self._scalars -= _scalars(statements)
+        return None if self._parts > MOST_PARTS or self._scalars < 0 else Part(statements)
+
+    def _inside(self, statements: tuple[Statement, ...], known: IndexFacts) -> Parts | None:
+        """Rows inside of all borders apart from the others; the others are one part."""
+        nodes = postorder(root for statement in statements for root in roots_of(statement))
+        guarded = [index for node in nodes if isinstance(node, Guarded) for index in questions(node)]
+        borders = tuple(
+            index
+            for index in dict.fromkeys(guarded)
+            if self._loop not in index.variables() and known.holds(index) is None
+        )
+        self._rows = Rows.NONE
+        if not borders:
+            return None
+        for index in borders:
+            known = known.and_also(index)
+        yes = self.split(statements, known)
+        no = None if yes is None else self._part(statements)
+        return None if yes is None or no is None else Choice(borders, yes, no)
 
     def _halves(
         self, statements: Sequence[Statement], known: IndexFacts, *indices: Index
@@ -146,6 +182,6 @@ def _cut(index: Index, loop: LoopVar) -> Index | None:
         return None
     if coefficient in (1, -1):
         return rest * -1 if coefficient == 1 else rest + Index(1)
-    if rest.terms or not isinstance(rest.const, int):
+    if rest.terms:
         return None
     return Index(-(rest.const // coefficient) if coefficient > 0 else rest.const // -coefficient + 1)

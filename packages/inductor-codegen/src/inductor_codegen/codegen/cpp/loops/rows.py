@@ -117,7 +117,7 @@ class RowWriter(InnermostWriter):
 
     def _parts(self, step: Pass, row: Scope, bounds: tuple[str, str]) -> None:
         """One pass without reductions over the only inner loop, split where its statements choose by indices."""
-        parts = parts_of(step.points, self.kernel.inner[0])
+        parts = parts_of(step.points, self.kernel.inner[0], self.kernel.least_sizes)
         if isinstance(parts, Part):
             self._pass_loops(step, row, bounds)
         else:
@@ -129,8 +129,8 @@ class RowWriter(InnermostWriter):
                 self.open("")
                 self._pass_loops(Pass(statements, ()), Scope(row, self.names, {}), bounds)
                 self.close()
-            case Choice(index, yes, no):
-                self.open(f"if ({row.index(index)} >= 0)")
+            case Choice(indices, yes, no):
+                self.open(f"if ({' && '.join(f'{row.index(index)} >= 0' for index in indices)})")
                 self._split(yes, row, bounds)
                 self.close()
                 self.open("else")

@@ -7,8 +7,8 @@ import itertools
 import torch
 
 from fx_interface.symbols import symbol
+from inductor_codegen.ir.facts.index_facts import IndexFacts, Simplifier, position, questions
 from inductor_codegen.ir.index import Index, LoopVar, as_index
-from inductor_codegen.ir.index_facts import IndexFacts, Simplifier, position, questions
 from inductor_codegen.ir.scalar import Constant, Guard, IndexValue, Scalar, ScalarBuilder
 
 I0, J0 = (as_index(LoopVar(name, 10)) for name in "ij")

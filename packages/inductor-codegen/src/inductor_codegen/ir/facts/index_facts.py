@@ -6,30 +6,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import torch
 
 from fx_interface.symbols import IntLike, ShapeEnv
+from inductor_codegen.ir.facts.size_bounds import is_natural_size
 from inductor_codegen.ir.index import Atom, Index, Loaded, LoopVar, as_index
+from inductor_codegen.ir.kernel import Pass
 from inductor_codegen.ir.scalar import Apply, Constant, Guard, Guarded, IndexValue, Scalar, ScalarBuilder
-from inductor_codegen.ir.traverse import Rebuilder
+from inductor_codegen.ir.traverse import Rebuilder, postorder, roots_of, statements_of
 
 _SMALL = 1 << 31
 """Numbers below, added to positions, stay far from the end of 64 bits."""
 
 
 class IndexFacts:
-    """Facts: indices that are not negative. Immutable."""
+    """Facts: indices that are not negative, and what symbolic sizes are at ``least``. Immutable."""
 
-    __slots__ = ("_facts",)
+    __slots__ = ("_facts", "_least")
 
-    def __init__(self, facts: tuple[Index, ...] = ()) -> None:
+    def __init__(self, facts: tuple[Index, ...] = (), least: Mapping[str, int] | None = None) -> None:
         self._facts = facts
+        self._least: Mapping[str, int] = least or {}
 
     def and_also(self, fact: Index) -> IndexFacts:
         """With ``fact >= 0`` too."""
-        return IndexFacts((*self._facts, fact))
+        return IndexFacts((*self._facts, fact), self._least)
 
     def holds(self, index: Index) -> bool | None:
         """Whether ``index >= 0``; None where the facts leave it open."""
@@ -38,22 +41,21 @@ class IndexFacts:
         return False if self._implies(_not(index)) else None
 
     def _implies(self, index: Index) -> bool:
-        return _is_natural(index) or any(_is_natural(index - fact) for fact in self._facts)
+        return self._is_natural(index) or any(self._is_natural(index - fact) for fact in self._facts)
+
+    def _is_natural(self, index: Index) -> bool:
+        """Whether an index is not negative anywhere in the loops."""
+        low: IntLike = index.const
+        for atom, coefficient in index.terms:
+            if not isinstance(atom, LoopVar) or not isinstance(coefficient, int):
+                return False
+            low = low + (0 if coefficient > 0 else (atom.extent - 1) * coefficient)
+        return low >= 0 if isinstance(low, int) else is_natural_size(low, self._least)
 
 
 def _not(index: Index) -> Index:
     """What is not negative where ``index`` is."""
     return index * -1 + Index(-1)
-
-
-def _is_natural(index: Index) -> bool:
-    """Whether an index is not negative anywhere in the loops."""
-    low: IntLike = index.const
-    for atom, coefficient in index.terms:
-        if not isinstance(atom, LoopVar) or not isinstance(coefficient, int):
-            return False
-        low = low + (0 if coefficient > 0 else (atom.extent - 1) * coefficient)
-    return isinstance(low, int) and low >= 0
 
 
 def questions(node: Scalar) -> Iterator[Index]:
@@ -72,6 +74,12 @@ def questions(node: Scalar) -> Iterator[Index]:
             left, right = position(one), position(other)
             if left is not None and right is not None and (left.terms or right.terms):
                 yield from _DIFFERENCES[op](left - right)
+
+
+def asks(passes: Iterable[Pass]) -> bool:
+    """Whether anything in a kernel depends on the sign of an index."""
+    nodes = postorder(root for statement in statements_of(passes) for root in roots_of(statement))
+    return any(True for node in nodes for _ in questions(node))
 
 
 _DIFFERENCES: dict[str, Callable[[Index], tuple[Index, ...]]] = {
