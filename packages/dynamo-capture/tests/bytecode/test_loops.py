@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from dynamo_capture.bytecode.control_flow import ControlFlow
 from dynamo_capture.bytecode.decode import decode
-from dynamo_capture.bytecode.loops import loop_around, loop_left_at, loop_region
+from dynamo_capture.bytecode.loops import head_behind, loop_around, loop_left_at, loop_region, region_from
 
 
 def _flow(function: Callable[..., Any]) -> ControlFlow:
@@ -117,3 +120,32 @@ def test_the_loop_that_a_branch_may_leave() -> None:
     assert ["append" in names for names in methods] == [True] + [False] * (len(found) - 1)
     assert ["pop" in names for names in methods] == [False] + [True] * (len(found) - 1)
     assert len(found) < len(regions)  # `item == 1` and `if found` stay in their loops
+
+
+def test_a_loop_is_left_from_its_beginning_to_its_end() -> None:
+    flow = _flow(nested)
+    outer, inner = _heads(flow)
+    assert (head_behind(flow, outer - 1), head_behind(flow, outer)) == (outer, None)
+    assert region_from(flow, outer - 1, outer) == loop_region(flow, outer) | {outer - 1}
+    assert region_from(flow, inner, inner) == loop_region(flow, inner)
+
+
+def comprehended(rows: Any) -> Any:
+    row = 3
+    found = [number * row for row, number in rows]
+    return found, row
+
+
+@pytest.mark.skipif(
+    sys.version_info < (3, 12), reason="a comprehension is a function of its own before CPython 3.12"
+)
+def test_a_comprehension_is_left_with_the_variables_that_it_puts_away() -> None:
+    flow = _flow(comprehended)
+    (head,) = _heads(flow)
+    begin = next(index for index, one in enumerate(flow.instructions) if one.opname == "GET_ITER")
+    assert head_behind(flow, begin) == head == loop_around(flow, begin)
+    left = region_from(flow, begin, head)
+    assert left == frozenset(range(begin, max(left) + 1))
+    assert _stored(flow, left) >= {"row", "number"}
+    behind = [one.opname for one in flow.instructions[max(left) + 1 :] if one.argval == "row"]
+    assert behind[0].startswith("LOAD_FAST")  # put back before it is read

@@ -471,6 +471,34 @@ def test_lists_that_a_loop_has_filled_are_of_any_length():
         assert _graphs(_Images(loop), calls)[2:] == [0, 0]
 
 
+def _comprehended(before, after, x, grid):
+    x = before(x)
+    parts = [x[:h] * w for h, w in grid.tolist()]
+    x = torch.cat([part.flatten(1).flip(0) for part in parts], dim=0)
+    return after(x), {index: part.sum() for index, part in enumerate(parts)}
+
+
+def _comprehended_around_names(before, after, x, grid):
+    """The variables of the comprehensions have values outside, or none."""
+    x, h = before(x), 3
+    rows = [[part + h for part in (x[:h], x[:w])] for h, w in grid.tolist()]
+    x = torch.cat([part for row in rows for part in row])
+    try:
+        x = x * w
+    except NameError:
+        x = x * h
+    return after(x), len({part.shape for row in rows for part in row})
+
+
+@pytest.mark.parametrize("loop", [_comprehended, _comprehended_around_names], ids=lambda loop: loop.__name__)
+def test_comprehensions_are_left(loop):
+    """They are loops of the function itself from CPython 3.12 on."""
+    torch.manual_seed(0)
+    calls = [_images(*[(2, 4)] * count) for count in (2, 3, 4, 5)]
+    with torch.no_grad():
+        assert _graphs(_Images(loop), calls)[2:] == [0, 0]
+
+
 def test_a_loop_of_a_size_without_numbers_of_tensors_is_followed():
     """As kernels its rounds are several times as fast as in Python."""
 

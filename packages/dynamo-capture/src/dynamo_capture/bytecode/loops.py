@@ -3,11 +3,23 @@
 region = loop_region(flow, head)      # the head and the body, inner loops included
 head = loop_around(flow, index)       # the innermost loop that instruction ``index`` belongs to, or begins
 region = loop_left_at(flow, index)    # the loop, of either kind, that branch ``index`` may leave
+
+From CPython 3.12 on a comprehension is a loop of the function that it stands in. Between its GET_ITER and its FOR_ITER
+it puts away the variables of the same names, and behind its last round it puts them back:
+
+head = head_behind(flow, index)                       # the FOR_ITER of the loop whose GET_ITER is ``index``
+whole = region_from(flow, index, head)                # all that runs from there until the loop has ended
 """
 
 from __future__ import annotations
 
+from typing import Final
+
 from dynamo_capture.bytecode.control_flow import ControlFlow
+
+_PREPARES_COMPREHENSION: Final = frozenset(
+    {"LOAD_FAST_AND_CLEAR", "MAKE_CELL", "SWAP", "COPY", "BUILD_LIST", "BUILD_SET", "BUILD_MAP"}
+)
 
 
 def loop_region(flow: ControlFlow, head: int) -> frozenset[int]:
@@ -38,14 +50,40 @@ def loop_region(flow: ControlFlow, head: int) -> frozenset[int]:
 def loop_around(flow: ControlFlow, index: int) -> int | None:
     """The FOR_ITER of the innermost loop that instruction ``index`` belongs to, or whose GET_ITER it is."""
     instructions = flow.instructions
-    if instructions[index].opname == "GET_ITER" and index + 1 < len(instructions):
-        index += 1
+    begun = head_behind(flow, index)
+    index = index if begun is None else begun
     for head in range(index, -1, -1):
         if instructions[head].opname == "FOR_ITER":
             region = loop_region(flow, head)
             if index in region:
                 return head
     return None
+
+
+def head_behind(flow: ControlFlow, index: int) -> int | None:
+    """The FOR_ITER that the GET_ITER ``index`` belongs to, at once behind it or behind what begins a comprehension."""
+    instructions = flow.instructions
+    if instructions[index].opname != "GET_ITER":
+        return None
+    head = index + 1
+    if instructions[head].opname == "LOAD_FAST_AND_CLEAR":
+        while instructions[head].opname in _PREPARES_COMPREHENSION:
+            head += 1
+    return head if instructions[head].opname == "FOR_ITER" else None
+
+
+def region_from(flow: ControlFlow, index: int, head: int) -> frozenset[int]:
+    """What runs from instruction ``index``, the FOR_ITER ``head`` or its GET_ITER, until the loop has ended. For a
+    comprehension that is until its variables are put back; its result is on the stack then, or in a variable."""
+    region = loop_region(flow, head)
+    instructions = flow.instructions
+    put_away = {one.argval for one in instructions[index:head] if one.opname == "LOAD_FAST_AND_CLEAR"}
+    end = max(region) + 1 if put_away else index + 1
+    while put_away:
+        if instructions[end].opname == "STORE_FAST":
+            put_away.discard(instructions[end].argval)
+        end += 1
+    return region.union(range(index, end))
 
 
 def loop_left_at(flow: ControlFlow, index: int) -> frozenset[int]:

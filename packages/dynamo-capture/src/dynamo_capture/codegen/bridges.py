@@ -19,7 +19,7 @@ from dynamo_capture.bytecode.control_flow import past_loop_end
 from dynamo_capture.bytecode.decoded import decoded
 from dynamo_capture.bytecode.emit import Emitter
 from dynamo_capture.bytecode.liveness import reads_and_writes
-from dynamo_capture.bytecode.loops import loop_region
+from dynamo_capture.bytecode.loops import region_from
 from dynamo_capture.bytecode.resume.analysis import (
     NULL,
     VALUE,
@@ -136,7 +136,7 @@ def exits_after(
     a whole."""
     facts = decoded(code)
     body, flow = facts.body, facts.flow
-    region = {index} if loop is None else {index, *loop_region(flow, loop)}
+    region = frozenset({index}) if loop is None else region_from(flow, index, loop)
     ahead = (found for one in sorted(region) for found in flow.successors[one])
     successors = list(
         dict.fromkeys(past_loop_end(body.instructions, found) for found in ahead if found not in region)

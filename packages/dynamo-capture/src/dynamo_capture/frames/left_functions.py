@@ -17,7 +17,7 @@ import operator
 from types import CodeType
 
 from dynamo_capture.bytecode.decoded import decoded
-from dynamo_capture.bytecode.loops import loop_around
+from dynamo_capture.bytecode.loops import head_behind, loop_around
 from dynamo_capture.foundation.break_kinds import VARYING_ITERATION, VARYING_NUMBER
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.foundation.skip_rules import is_torchs, is_worth_capturing, looks_up_module
@@ -153,11 +153,13 @@ def check_not_left(tx: Context, code: CodeType) -> None:
 
 
 def left_loop(frame: Frame, index: int) -> int | None:
-    """The FOR_ITER of a loop that is left to Python, if that is instruction ``index`` of a frame, or the one behind."""
+    """The FOR_ITER of a loop that is left to Python, if that, or its GET_ITER, is instruction ``index`` of a frame."""
     functions = frame.tx.policy.functions
     if not functions.loops_left:
         return None
-    head = index + (frame.steps[index].opname == "GET_ITER")
+    head = head_behind(decoded(frame.code).flow, index)
+    if head is None:
+        head = index
     if frame.steps[head].opname != "FOR_ITER":
         return None
     loop = Loop(*frame.tx.resumes.origin(frame.code, head))

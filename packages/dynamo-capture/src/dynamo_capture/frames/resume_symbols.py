@@ -13,7 +13,7 @@ from types import CodeType
 from dynamo_capture.bytecode import ResumeCodes
 from dynamo_capture.bytecode.decoded import decoded
 from dynamo_capture.bytecode.liveness import reads_and_writes
-from dynamo_capture.bytecode.loops import loop_left_at, loop_region
+from dynamo_capture.bytecode.loops import loop_left_at, region_from
 from dynamo_capture.bytecode.resume.analysis import Parameter, parameter_name
 from dynamo_capture.frames.frame import Frame
 from dynamo_capture.frames.left_functions import left_loop
@@ -55,6 +55,8 @@ def note(session: Session, tx: Context, frames: Sequence[Frame], opens: bool) ->
     loop = left_loop(frames[-1], frames[-1].next)
     if loop is not None:
         known.update(dict.fromkeys(_changed_in(frames[-1], loop), "all"))
+        if loop > frames[-1].next + 1:  # a comprehension, whose result may be where its iterable was
+            known[_place(len(frames[-1].stack) - 1)] = "all"
         return
     place = _place_of_result(frames[-1]) if opens else None
     if place is not None:
@@ -64,7 +66,7 @@ def note(session: Session, tx: Context, frames: Sequence[Frame], opens: bool) ->
 def _changed_in(frame: Frame, loop: int) -> Iterator[str]:
     """The variables that a loop gives other values, and those whose lists and dicts it may fill."""
     facts = decoded(frame.code)
-    for index in sorted(loop_region(facts.flow, loop)):
+    for index in sorted(region_from(facts.flow, frame.next, loop)):
         instruction = facts.body.instructions[index]
         read, stored = reads_and_writes(instruction)
         yield from stored
