@@ -9,8 +9,9 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 RUNS = 6
-_AVERAGES = ("mean", "sum", "nansum")
-"""Of equal numbers their result may be one of these, without being chosen."""
+_SUMS = ("mean", "sum", "nansum", "cumsum")
+"""Even where their result can be held, or is one of the terms (as the mean of equal numbers), it comes out of sums that
+round, unless all terms are whole numbers."""
 
 
 def farthest(
@@ -54,10 +55,10 @@ class Rounded(TorchDispatchMode):
         ]
         for tensor, how in zip(returned, func._schema.returns, strict=False):
             if isinstance(tensor, torch.Tensor) and (how.alias_info is None or how.alias_info.is_write):
-                self._move(tensor, given)
+                self._move(tensor, given, func._schema.name.removeprefix("aten::") in _SUMS)
         return result
 
-    def _move(self, tensor: torch.Tensor, given: Sequence[torch.Tensor]) -> None:
+    def _move(self, tensor: torch.Tensor, given: Sequence[torch.Tensor], is_sum: bool) -> None:
         if not _is_double(tensor) or 0 in tensor.stride():
             return
         mantissas, _ = torch.frexp(tensor)
@@ -65,7 +66,11 @@ class Rounded(TorchDispatchMode):
         moved = tensor * (1 + share * torch.finfo(self._dtype).eps)
         held = tensor.to(self._dtype).double() == tensor
         if given:
-            held |= torch.isin(tensor, torch.cat(given))
+            terms = torch.cat(given)
+            if is_sum:
+                held &= bool((terms.frac() == 0).all())
+            else:
+                held |= torch.isin(tensor, terms)
         tensor.copy_(torch.where(held | ~moved.isfinite(), tensor, moved))
 
 

@@ -39,3 +39,14 @@ def test_a_sum_is_moved_by_one_rounding_of_it():
 def test_what_float32_holds_is_not_moved():
     moved, _ = _moved(lambda x: (x > 3).double().sum(), NUMBERS)
     assert moved == 0
+
+
+def test_the_mean_of_equal_numbers_that_float32_holds_is_moved():
+    moved, exact = _moved(lambda x: (x - x.mean()).square().sum(), EQUAL)
+    assert float(exact) < 1e-25
+    assert 1e-14 < moved < 1e-9
+
+
+def test_sums_of_whole_numbers_are_not_moved():
+    moved, _ = _moved(lambda x: x.sum(), torch.arange(1000.0).double())
+    assert moved == 0
