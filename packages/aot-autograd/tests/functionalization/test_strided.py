@@ -10,6 +10,7 @@ import torch
 
 from aot_autograd.functionalization.strided import _is_diagonal
 from fx_interface.errors import UnsupportedProgramError
+from fx_interface.symbols import ShapeEnv
 from fx_interface.tensor_spec import TensorSpec
 
 Program = Callable[[torch.Tensor], Any]
@@ -116,6 +117,23 @@ def test_a_view_that_begins_before_its_input_is_refused(compiled: Any) -> None:
 
 def test_main_diagonals_are_recognised() -> None:
     spec = TensorSpec((3, 5), (5, 1), torch.float32, torch.device("cpu"))
-    assert _is_diagonal(spec, [3], [6])
-    assert not _is_diagonal(spec, [2], [6])
-    assert not _is_diagonal(spec, [3], [5])
+    assert _is_diagonal(spec, [3], [6], ShapeEnv())
+    assert not _is_diagonal(spec, [2], [6], ShapeEnv())
+    assert not _is_diagonal(spec, [3], [5], ShapeEnv())
+
+
+@pytest.mark.parametrize("strides", [(1, 1), (0, 1), (1, 2)], ids=str)
+def test_the_gradient_of_a_diagonal_in_shared_memory_is_divided(
+    compiled: Any, strides: tuple[int, int]
+) -> None:
+    """Torch divides the gradient of ``as_strided`` among elements that share memory, and that of ``diagonal`` not."""
+    expected, found = (
+        torch.arange(9.0).as_strided((2, 3), strides).detach().requires_grad_() for _ in range(2)
+    )
+
+    def program(x: torch.Tensor) -> Any:
+        return x.as_strided((2,), (sum(strides),))
+
+    (program(expected) * torch.tensor([1.0, 2.0])).sum().backward()
+    (compiled(program)(found) * torch.tensor([1.0, 2.0])).sum().backward()
+    assert torch.equal(found.grad, expected.grad)

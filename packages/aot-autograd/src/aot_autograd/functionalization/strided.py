@@ -18,9 +18,9 @@ from torch._ops import OpOverload
 
 from aot_autograd.functionalization.calls import compute, values_of, view
 from aot_autograd.recording.trace import Trace, TracedTensor
-from aot_autograd.views.memory import LARGEST_TOLD_APART
+from aot_autograd.views.memory import LARGEST_TOLD_APART, elements_share_memory
 from fx_interface.errors import UnsupportedProgramError
-from fx_interface.symbols import Expr, IntLike, Relation, minimum
+from fx_interface.symbols import Expr, IntLike, Relation, ShapeEnv, minimum
 from fx_interface.tensor_spec import TensorSpec
 
 aten = torch.ops.aten
@@ -44,7 +44,7 @@ def as_strided(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapp
             raise _refused(trace, "a strided view begins before the tensor that it is taken of")
         if not _within(trace, source.value.spec, sizes, strides, ahead):
             _note_beyond(trace, source, sizes, strides, ahead)
-    if ahead == 0 and _is_diagonal(source.value.spec, sizes, strides):
+    if ahead == 0 and _is_diagonal(source.value.spec, sizes, strides, trace.env):
         return view(trace, aten.diagonal.default, (source,), {})
     if ahead != 0:
         source = _from(trace, _flat(trace, source, sizes, strides, ahead), ahead)
@@ -132,11 +132,13 @@ def _places(sizes: Any, strides: Any) -> set[int]:
     return places
 
 
-def _is_diagonal(spec: TensorSpec, sizes: Any, strides: Any) -> bool:
-    """Whether the view is a matrix's main diagonal, as ``fill_diagonal_`` names it: codegen knows that view."""
+def _is_diagonal(spec: TensorSpec, sizes: Any, strides: Any, env: ShapeEnv) -> bool:
+    """Whether the view is a matrix's main diagonal, as ``fill_diagonal_`` names it: codegen knows that view. Not of
+    elements that share memory, among which the gradient of ``as_strided`` is divided."""
     return (
         spec.rank == 2
         and _is_static(spec, sizes, strides, 0)
+        and not elements_share_memory(spec, env)
         and list(sizes) == [minimum(*spec.sizes)]
         and list(strides) == [spec.strides[0] + spec.strides[1]]
     )
