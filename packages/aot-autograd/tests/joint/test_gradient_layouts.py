@@ -10,6 +10,9 @@ import torch
 from torch import Tensor
 
 from aot_autograd import aot_function
+from aot_autograd.joint.gradient_layouts import tangent_spec
+from fx_interface.symbols import ShapeEnv
+from fx_interface.tensor_spec import TensorSpec
 
 _REPEATED: dict[str, Callable[[Tensor], Tensor]] = {
     "one number": lambda x: x.sum(),
@@ -105,3 +108,20 @@ def test_accumulated_gradients_of_what_is_joined_are_their_tensors_own(
         assert x.grad.stride() == y.grad.stride() == (5, 1)
         x.grad.zero_()
         assert bool((y.grad == 1).all())
+
+
+def test_a_gradient_is_expected_in_the_layout_of_its_result_of_any_size() -> None:
+    env = ShapeEnv()
+    n, c, h = (env.create_symbol(hint) for hint in (4, 3, 8))
+    sizes = (n, c, h // 2, h // 2)
+    row_major = (c * (h // 2) * (h // 2), (h // 2) * (h // 2), h // 2, 1)
+    last = (c * (h // 2) * (h // 2), 1, c * (h // 2), c)
+    gaps = (2 * c * (h // 2) * (h // 2), 2, 2 * c * (h // 2), 2 * c)
+    for strides, expected in (
+        (row_major, row_major),
+        (last, last),
+        (gaps, row_major),
+        ((0, 1, c, c), row_major),
+    ):
+        spec = TensorSpec(sizes, strides, torch.float32, torch.device("cpu"))
+        assert tangent_spec(spec).strides == expected

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Any
 
 import torch
 from torch._ops import OpOverload
@@ -11,7 +10,7 @@ from torch._ops import OpOverload
 from aot_autograd.recording.record import Recorder
 from aot_autograd.recording.values import Value
 from aot_autograd.views.views import is_view
-from fx_interface.symbols import Expr, IntLike
+from fx_interface.symbols import IntLike
 from fx_interface.tensor_spec import TensorSpec, contiguous_strides
 
 aten = torch.ops.aten
@@ -51,19 +50,21 @@ def _keeps_order(strides: Sequence[IntLike]) -> bool:
 
 def tangent_spec(spec: TensorSpec) -> TensorSpec:
     """The layout that a gradient is expected in: the result's own if it is dense, else row-major."""
-    pairs = sorted(
-        ((stride, size) for stride, size in zip(spec.strides, spec.sizes, strict=True) if size != 1),
-        key=lambda pair: str(pair[0]) if isinstance(pair[0], Expr) else "",
-    )
-    if spec.is_contiguous or (all(isinstance(n, int) for pair in pairs for n in pair) and _is_dense(pairs)):
+    pairs = [(stride, size) for stride, size in zip(spec.strides, spec.sizes, strict=True) if size != 1]
+    if spec.is_contiguous or _is_dense(pairs):
         return spec
     return TensorSpec(spec.sizes, contiguous_strides(spec.sizes), spec.dtype, spec.device)
 
 
-def _is_dense(pairs: list[tuple[Any, Any]]) -> bool:
-    expected = 1
-    for stride, size in sorted(pairs):
-        if stride != expected:
+def _is_dense(pairs: Sequence[tuple[IntLike, IntLike]]) -> bool:
+    """Whether dimensions, each with its stride and size, lie in memory without gaps, in any order. Symbolic sizes too:
+    of ``(s1*s2*s2, 1, s1*s2, s1)`` each stride is the product of the sizes within."""
+    left = list(pairs)
+    expected: IntLike = 1
+    while left:
+        found = next((pair for pair in left if pair[0] == expected), None)
+        if found is None:
             return False
-        expected *= size
+        left.remove(found)
+        expected = expected * found[1]
     return True

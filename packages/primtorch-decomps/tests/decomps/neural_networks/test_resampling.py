@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 import torch
 
+from fx_interface import GraphBuilder
 from fx_interface.dialects import prims as p
+from fx_interface.tensor_spec import TensorSpec, contiguous_strides
 from primtorch_decomps import decompose
 from primtorch_decomps.decomps.neural_networks.resampling import _MOST_TIMES, _NEAR, _single
 from primtorch_decomps.testing import (
@@ -123,3 +125,27 @@ def test_scales_that_sizes_do_not_tell(exact: str, scale: float) -> None:
         sizes = [size if at == axis else n for at, n in enumerate(x.shape)][2:]
         scales = [scale if at == axis else 1.0 for at in range(x.dim())][2:]
         check_values(op, (x, sizes, *scales), {})
+
+
+@pytest.mark.parametrize("exact", ["", "_exact"])
+@pytest.mark.parametrize(
+    ("scales", "is_kernel"), [((2.0, 3.0), True), ((None, None), True), ((2.0, 2.9), False)], ids=str
+)
+def test_whole_multiples_of_any_size_are_no_look_up(
+    exact: str, scales: tuple[float | None, ...], is_kernel: bool
+) -> None:
+    op = getattr(torch.ops.aten, f"{'_' if exact else ''}upsample_nearest{exact}2d").default
+    builder = GraphBuilder("aten")
+    height, width = builder.size(8), builder.size(6)
+    image, scaled = (
+        TensorSpec(sizes, contiguous_strides(sizes), torch.float32, torch.device("cpu"))
+        for sizes in ((2, 3, height, width), (2, 3, 2 * height, 3 * width))
+    )
+    size = [2 * height, 3 * width]
+    module = builder.build(builder.call(op, builder.input(image), size, *scales, spec=scaled))
+    targets = [node.target for node in decompose(module).graph.nodes]
+    assert (op not in targets) is is_kernel
+    assert p.index not in targets
+    assert [str(guard.relation) for guard in builder.env.guards][: 2 * is_kernel] == (
+        [f"2*s0 <= {_NEAR}", f"3*s1 <= {_NEAR}"] if is_kernel else []
+    )

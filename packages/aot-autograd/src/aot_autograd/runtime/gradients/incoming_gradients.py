@@ -12,7 +12,7 @@ from typing import Any, Final
 import torch
 
 from aot_autograd.plan import JointPlan, Tangent
-from fx_interface.symbols import Expr, Symbol, evaluate
+from fx_interface.symbols import Expr, IntLike, Symbol, evaluate
 from fx_interface.tensor_spec import TensorSpec
 
 _STRIDED: Final = torch.strided
@@ -83,14 +83,17 @@ def tangent_reader(
     """What turns an arriving gradient (or None) into the tensor that the backward graph expects."""
     spec = tangent.spec
     contiguous = spec.is_contiguous
+    is_known = all(isinstance(stride, int) for stride in spec.strides)
 
     def read(gradient: torch.Tensor | None, sizes: Sequence[int]) -> torch.Tensor:
-        if contiguous and gradient is not None and gradient.is_contiguous():
-            return gradient
+        if gradient is not None:
+            if contiguous and gradient.is_contiguous():
+                return gradient
+            strides = spec.strides if is_known else _evaluated(spec.strides, known_sizes(plan, sizes))
+            if gradient.stride() == strides:
+                return gradient
         made = new_tensor(spec, known_sizes(plan, sizes))
-        if gradient is None:
-            return made.zero_()
-        return gradient if gradient.stride() == made.stride() else made.copy_(gradient)
+        return made.zero_() if gradient is None else made.copy_(gradient)
 
     return read
 
@@ -103,8 +106,9 @@ def known_sizes(plan: JointPlan, sizes: Sequence[int]) -> dict[Symbol, int]:
 
 def new_tensor(spec: TensorSpec, known: Mapping[Symbol, int]) -> torch.Tensor:
     """A tensor of this form, not filled."""
-    shape, strides = (
-        [evaluate(n, known) if isinstance(n, Expr) else n for n in numbers]
-        for numbers in (spec.sizes, spec.strides)
-    )
+    shape, strides = _evaluated(spec.sizes, known), _evaluated(spec.strides, known)
     return torch.empty_strided(shape, strides, dtype=spec.dtype, device=spec.device)
+
+
+def _evaluated(numbers: Sequence[IntLike], known: Mapping[Symbol, int]) -> tuple[int, ...]:
+    return tuple([evaluate(n, known) if isinstance(n, Expr) else n for n in numbers])

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.symbols import IntLike, Relation, ShapeEnv, mod
 from fx_interface.tensor_spec import TensorSpec, contiguous_strides
 from primtorch_decomps.errors import RuleMismatchError
@@ -33,7 +34,7 @@ def _looked_up(x: PrimTensor, places: Mapping[int, PrimTensor]) -> PrimTensor:
     return ops.index(x, indices)
 
 
-def _nearest(source: int, size: int, step: float, shift: float, device: torch.device) -> PrimTensor:
+def _nearest(source: IntLike, size: IntLike, step: float, shift: float, device: torch.device) -> PrimTensor:
     """Positions floor((i + shift) * step) for i below ``size``, at most the last of ``source`` elements."""
     places = ops.convert_dtype(ops.iota(size, 0, 1, torch.int64, device), torch.float32)
     if shift:
@@ -46,19 +47,38 @@ _MOST_TIMES, _NEAR = 32, 1 << 16
 """Factors and sizes up to which floor(i * (1 / factor)) of float32 is i // factor, with half a step added, too."""
 
 
-def _step(source: int, size: int, scale: float | None, by_size: bool) -> float:
-    """How far apart the sources of neighbours are. ``by_size``: where sizes are the same or the double, the scale does
-    not matter, as for torch's kernel of images on a CPU."""
-    if scale is None or scale <= 0 or (by_size and size in (source, 2 * source)):
-        return _single(source / size)
-    return _single(1.0 / scale)
+@dataclass(frozen=True, slots=True)
+class _Axis:
+    """A scaled dimension: its size before and after, and how far apart the sources of neighbours are. ``times``: how
+    many times each element stands beside itself; 0 if that differs."""
+
+    source: IntLike
+    size: IntLike
+    step: float
+    times: int
 
 
-def _times(source: int, size: int, step: float) -> int:
-    """How many times each element stands beside itself in the result; 0 if that differs."""
-    factor, rest = divmod(size, source)
-    is_whole = not rest and factor <= _MOST_TIMES and size <= _NEAR
-    return factor if is_whole and step == _single(1.0 / factor) else 0
+def _axis(source: IntLike, size: IntLike, scale: float | None, by_size: bool, env: ShapeEnv) -> _Axis | None:
+    """``by_size``: where sizes are the same or the double, the scale does not matter, as for torch's kernel of images
+    on a CPU. None where only the values of symbolic sizes would tell."""
+    if env.known(Relation("<", 0, source)) is not True or env.known(Relation("<", 0, size)) is not True:
+        return None
+    quotient = size // source if mod(size, source) == 0 else 0
+    factor = quotient if isinstance(quotient, int) else 0
+    is_known = isinstance(source, int) and isinstance(size, int)
+    if not factor and not is_known:
+        return None
+    ratio = 1.0 / factor if factor else env.hint(source) / env.hint(size)
+    by_size = by_size and factor in (1, 2)
+    step = _single(ratio if scale is None or scale <= 0 or by_size else 1.0 / scale)
+    beside = 0 < factor <= _MOST_TIMES and step == _single(1.0 / factor) and _is_near(size, env)
+    return _Axis(source, size, step, factor if beside else 0) if beside or is_known else None
+
+
+def _is_near(size: IntLike, env: ShapeEnv) -> bool:
+    """Whether a size is at most ``_NEAR``; of a symbolic one that becomes a guard."""
+    at_most = Relation("<=", size, _NEAR)
+    return env.known(at_most) is True or (not env.is_from_data(at_most) and env.decide(at_most))
 
 
 def _repeated(x: PrimTensor, factors: Sequence[int]) -> PrimTensor:
@@ -76,25 +96,25 @@ def _scaled(rank: int, shift: float) -> Callable[..., Any]:
     """Nearest-neighbour scaling of the last ``rank`` dimensions."""
 
     def function(x: PrimTensor, output_size: Sequence[IntLike], *scales: float | None) -> Any:
-        sources = [n for n in x.sizes[2:] if isinstance(n, int) and n > 0]
-        sizes = [n for n in output_size if isinstance(n, int) and n > 0]
-        if len(sources) != x.rank - 2 or len(sizes) != len(output_size):
+        by_size, env = rank == 2 and not shift and x.device.type == "cpu", current_trace().env
+        pairs = zip(x.sizes[2:], output_size, [*scales, *[None] * rank], strict=False)
+        axes = [_axis(source, size, scale, by_size, env) for source, size, scale in pairs]
+        known = [axis for axis in axes if axis is not None]
+        if len(known) != len(axes):
             return NotImplemented
-        by_size = rank == 2 and not shift and x.device.type == "cpu"
-        axes = list(zip(sources, sizes, [*scales, *[None] * rank], strict=False))
-        steps = [_step(*axis, by_size) for axis in axes]
-        factors = [_times(source, size, step) for (source, size, _), step in zip(axes, steps, strict=True)]
-        if all(factor == 1 for factor in factors):
+        if all(axis.times == 1 for axis in known):
             return ops.clone(x)
-        whole = (*x.sizes[:2], *sizes)
-        row_major = suggested_strides(whole, x.spec, current_trace().env) == contiguous_strides(whole)
-        if all(factors) and row_major:
-            return _repeated(x, factors)
+        whole = (*x.sizes[:2], *output_size)
+        row_major = suggested_strides(whole, x.spec, env) == contiguous_strides(whole)
+        if row_major and all(axis.times for axis in known):
+            return _repeated(x, [axis.times for axis in known])
+        if not all(isinstance(size, int) for size in (*x.sizes[2:], *output_size)):
+            return NotImplemented
         places = {
-            axis: ops.iota(size, 0, 1, torch.int64, x.device)
-            if factors[axis - 2] == 1
-            else _nearest(source, size, steps[axis - 2], shift, x.device)
-            for axis, (source, size, _) in enumerate(axes, 2)
+            dim: ops.iota(axis.size, 0, 1, torch.int64, x.device)
+            if axis.times == 1
+            else _nearest(axis.source, axis.size, axis.step, shift, x.device)
+            for dim, axis in enumerate(known, 2)
         }
         return _looked_up(x, places)
 
