@@ -206,7 +206,9 @@ def _images() -> Iterator[Case]:
     for name, x in (("", image), (", channels last", image.to(memory_format=torch.channels_last))):
         yield _case(f"conv2d and relu{name}", lambda x, w: F.relu(F.conv2d(x, w, padding=1)), x, w)
         yield _case(f"max_pool2d{name}", lambda x: F.max_pool2d(x, 2), x)
+        yield _case(f"max_pool2d, overlapping{name}", lambda x: F.max_pool2d(x, 3, 2, 1), x)
         yield _case(f"avg_pool2d{name}", lambda x: F.avg_pool2d(x, 3, 1, 1), x)
+        yield _case(f"avg_pool2d, side by side{name}", lambda x: F.avg_pool2d(x, 2), x)
         for mode in ("nearest", "bilinear", "bicubic"):
             yield _case(
                 f"interpolate, {mode}{name}",

@@ -1,6 +1,7 @@
 """Operators one by one, compiled against eager: ``python -m benchmarks.operators [part of a name ...]``.
 
-CPU time on one thread, the two taken in turn, the least of several. Prints each ratio, then those above 1.1.
+CPU time on one thread, the two taken in turn, the least of several. Prints each ratio, then those above 1.1. With
+``--dynamic`` the compiled functions are for sizes that vary.
 """
 
 from __future__ import annotations
@@ -78,14 +79,15 @@ def spent(step: Callable[[], Any], count: int) -> float:
     return time.process_time() - start
 
 
-def timings(case: Case, turns: int = 7) -> Iterator[Timing]:
-    """The forward of a case, and its training where a result depends on a floating-point argument."""
+def timings(case: Case, turns: int = 7, dynamic: bool = False) -> Iterator[Timing]:
+    """The forward of a case, and its training where a result depends on a floating-point argument; with symbolic sizes
+    if ``dynamic``."""
     with torch.no_grad():
-        compiled = fxstack.compile(case.function)
+        compiled = fxstack.compile(case.function, dynamic=dynamic)
         forward = _forward(case.function, case.tensors), _forward(compiled, case.tensors)
         yield _settled(case.name, *forward, turns)
     if case.trains:
-        compiled = fxstack.compile(case.function)
+        compiled = fxstack.compile(case.function, dynamic=dynamic)
         trained = training(case.function, case.tensors), training(compiled, case.tensors)
         yield _settled(f"{case.name}, training", *trained, turns)
 
@@ -102,14 +104,16 @@ def main() -> None:
     """Measure all cases, or those whose name holds one of the arguments."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", help="parts of names; all cases without")
-    wanted = parser.parse_args().names
+    parser.add_argument("--dynamic", action="store_true", help="sizes are symbolic")
+    given = parser.parse_args()
+    wanted = given.names
     torch.set_num_threads(1)
     torch.manual_seed(0)
     found: list[Timing] = []
     for case in cases():
         if wanted and not any(part in case.name for part in wanted):
             continue
-        for timing in timings(case):
+        for timing in timings(case, dynamic=given.dynamic):
             found.append(timing)
             print(timing, flush=True)
     slow = sorted((timing for timing in found if timing.ratio > SLOWER), key=lambda timing: -timing.ratio)

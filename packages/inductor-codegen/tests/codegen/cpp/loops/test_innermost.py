@@ -41,6 +41,15 @@ def test_sums_of_one_row_of_16_bits_are_made_of_streams(dtype: torch.dtype, leng
     assert torch.equal(rows, numbers.float().sum(1))
 
 
+def test_vectors_of_16_bits_at_the_end_of_a_row_are_as_long_as_those_before() -> None:
+    graph = ExampleGraph()
+    single = graph.call(p.convert_dtype, graph.input(torch.randn(3, 1000).bfloat16()), torch.float32)
+    _, text = run(graph, graph.call(p.sum, single, [1]))
+    loops = [line for line in text.splitlines() if "omp simd reduction(+:p0)" in line]
+    assert len(loops) == 2
+    assert all("simdlen(VECTOR_BYTES / 4)" in line for line in loops)
+
+
 def test_many_terms_are_added_up_in_short_parts() -> None:
     """1000 terms: 3 parts of 4 streams of 64, whose lanes add up 8 terms or less, and 232 more."""
     graph = ExampleGraph()

@@ -107,6 +107,8 @@ class InnermostWriter(Writer):
             clauses.append(f"simdlen(VECTOR_BYTES / {bytes_each})")
         if accumulators and (length(*bounds) or SHORT + 1) <= SHORT and bytes_each >= 4:
             clauses.append(f"simdlen(SHORT_VECTOR_BYTES / {bytes_each})")
+        elif accumulators and bytes_each == 2:  # added as 4 bytes: more lanes leave more to the end
+            clauses.append("simdlen(VECTOR_BYTES / 4)")
         if not is_short(*bounds):
             self.add(" ".join(["#pragma omp simd", *clauses, *self._bad(step.points)]))
         self._loop(self.kernel.inner[-1], *bounds)
