@@ -37,7 +37,7 @@ from dynamo_capture.graph.graph_builder import GraphInput
 from dynamo_capture.hook.frame_hook import RegionFunction
 from dynamo_capture.runtime import made_tensors, replacement_calls
 from dynamo_capture.runtime.calls.random_states import generator_states
-from dynamo_capture.runtime.second_runs import leave_blocks, run_again, run_unseen
+from dynamo_capture.runtime.second_runs import leave_blocks
 from dynamo_capture.semantics.modes.modes import Block, Switches
 from dynamo_capture.semantics.random_numbers.drawing import Draw
 from dynamo_capture.semantics.random_numbers.python_generator import MODULE_GENERATOR
@@ -264,7 +264,7 @@ class Assembly:
             return self._in_blocks(cells)
         frame, (entry, left) = self._frame, self._switches
         states = STATES if self._tx.draws.log else None
-        runs = run_again if self._tx.output.saving else run_unseen
+        runs = rerun_on_error.runs_again(self._tx)
         raising = functools.partial(self._tx.resumes.raising, frame.code)
 
         def before() -> None:  # interrupted behind its last operation, it has left its modes

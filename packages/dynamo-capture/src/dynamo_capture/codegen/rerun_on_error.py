@@ -26,8 +26,9 @@ from dynamo_capture.bytecode.instruction import CO_VARARGS, CO_VARKEYWORDS
 from dynamo_capture.bytecode.resume.analysis import Parameter, parameter_name
 from dynamo_capture.bytecode.resume.code import ResumeCodes
 from dynamo_capture.frames.frame import Frame
-from dynamo_capture.runtime.second_runs import run_again
+from dynamo_capture.runtime.second_runs import AssumedBranches, run_again, run_unseen
 from dynamo_capture.semantics.modes.modes import Block, GradMode, Switches
+from dynamo_capture.values.base import Context
 from dynamo_capture.values.functions import BuiltinMethod
 from fx_interface.source import LocalSource
 
@@ -36,6 +37,19 @@ _ERROR = ".error"
 
 def nothing_raises() -> None:
     """No code raises where the frame begins: nothing handles it there."""
+
+
+def runs_again(tx: Context) -> Callable[..., Any]:
+    """What runs a frame again whose graph has raised; it is noted where the graph states that branches are taken."""
+    runs = run_again if tx.output.saving else run_unseen
+    assuming = tx.tensors.state.assuming
+    if not assuming:
+        return runs
+    made = AssumedBranches(
+        runs, assuming, None if tx.policy.is_fullgraph else tx.policy.functions.not_assumed
+    )
+    tx.tensors.state.assumed = made
+    return made
 
 
 @contextmanager

@@ -159,7 +159,10 @@ def _entry(session: Session, view: FrameView, tx: Trace, code: CodeType, backend
         code, guard_set.guards, evaluator, backend.graph_module, backend.report, effects
     )
     session.report.replacements.append((view.code, replacement))
-    return Entry(code, evaluator, replacement)
+    entry = Entry(code, evaluator, replacement)
+    if tx.tensors.state.assumed is not None:
+        tx.tensors.state.assumed.belongs_to(entry)
+    return entry
 
 
 def _surround(tx: Trace) -> None:

@@ -73,6 +73,7 @@ class Frame:
         "next",
         "operands",
         "raised",
+        "rounds",
         "shown",
         "stack",
         "steps",
@@ -101,6 +102,7 @@ class Frame:
         self.callee: Value | None = None
         self.operands: tuple[Value, ...] = ()
         self.made: Value | None = None
+        self.rounds: dict[int, int] = {}  # how often a jump was taken to have rows
         self.shown: FrameValue | None = None
         self.names: dict[str, Value] | None = None
         """What the body of a class, or text for ``eval``, has for variables."""

@@ -9,10 +9,11 @@ from dynamo_capture.frames.steps import Step
 from dynamo_capture.interpreter.opcodes.branches.assuming import assumed
 from dynamo_capture.interpreter.opcodes.branches.joining import joined_jumps
 from dynamo_capture.interpreter.opcodes.branches.merging import as_condition, merged
+from dynamo_capture.interpreter.opcodes.branches.skipping import not_skipped
 from dynamo_capture.interpreter.opcodes.branches.writing import branched
 from dynamo_capture.semantics.operators.membership import contained
 from dynamo_capture.semantics.tensors.content.conditions import negated
-from dynamo_capture.values import NONE, SliceValue, boolean
+from dynamo_capture.values import NONE, SliceValue, TensorValue, boolean
 from dynamo_capture.values.numbers.condition import DataCondition
 
 
@@ -107,7 +108,7 @@ def to_bool(frame: Frame, step: Step) -> None:
             return
     found = _assumed_by_next(frame)
     if found is None:
-        if _branched_by_next(frame):
+        if _goes_on_by_next(frame) or _branched_by_next(frame):
             return
         found = tested(frame)
     else:
@@ -124,6 +125,18 @@ def _assumed_by_next(frame: Frame) -> bool | None:
     if jump.opname not in _BRANCHES:
         return None
     return assumed(frame, jump, frame.next + 1, jump.opname == "POP_JUMP_IF_TRUE")
+
+
+def _goes_on_by_next(frame: Frame) -> bool:
+    """Whether the graph goes on where a tensor says that there are rows: see ``not_skipped``."""
+    jump = frame.steps[frame.next]
+    if jump.opname not in _BRANCHES or not isinstance(frame.stack[-1], TensorValue):
+        return False
+    place = not_skipped(frame, jump, frame.next + 1, jump.opname == "POP_JUMP_IF_TRUE")
+    if place is None:
+        return False
+    frame.next = place
+    return True
 
 
 def _branched_by_next(frame: Frame) -> bool:

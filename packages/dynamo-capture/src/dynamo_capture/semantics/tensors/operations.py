@@ -338,7 +338,7 @@ class Operations(Outcomes):
             tx.output.write(written, self._lasting(outcome, tensors))
             contents.forget(tensors)
             count_writes(tx, written)
-            tx.inference.counts.clear()
+            writes.forget_counts(tx.inference.counts, written)
 
     def _check_read_only(self, written: list[TensorValue]) -> None:
         """A graph break where what is written to stands for a tensor that data choose."""

@@ -3,6 +3,8 @@
 if rows.numel() == 0:      # goes on behind the `continue`
     continue
 out.index_add_(0, rows, expert(x[rows]))
+
+Where autograd follows it, it goes on with it too, and checks that there are rows.
 """
 
 from __future__ import annotations
@@ -18,9 +20,13 @@ from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.frames.frame import Frame
 from dynamo_capture.frames.steps import Step
 from dynamo_capture.interpreter.opcodes.branches.walking import landing
-from dynamo_capture.semantics.regions.steered.empty_branches import may_be_done, rows_that_decide
+from dynamo_capture.semantics.regions.steered.assumed_rows import assumes_rows
+from dynamo_capture.semantics.regions.steered.decisive_masks import DecisiveMask, mask_that_decides
+from dynamo_capture.semantics.regions.steered.empty_branches import rows_that_decide, skippable
 from dynamo_capture.values import Const, SymValue, TensorValue, TupleValue, Value
+from dynamo_capture.values.base import Context
 from dynamo_capture.values.numbers.condition import DataCondition
+from fx_interface.symbols import Symbol
 
 _LONGEST: Final = 400
 _PREFIXES: Final = (
@@ -52,11 +58,10 @@ _HARMLESS: Final = (TensorValue, Const, SymValue, DataCondition)
 def not_skipped(frame: Frame, step: Step, following: int, jumps_if: bool) -> int | None:
     """Where the branch begins that the jump ``step`` skips, or that is skipped behind it, where there are no rows; None
     where it is not so. ``following`` is where the jump leads where the value on the stack is not ``jumps_if``."""
-    condition = frame.stack[-1]
-    found = None if frame.is_generator else rows_that_decide(frame.tx, condition)
-    if found is None:
+    decides = None if frame.is_generator else _decisive(frame.tx, frame.stack[-1])
+    if decides is None:
         return None
-    rows, empty = found
+    by, empty = decides
     skips, first = (step.target, following) if empty is jumps_if else (following, step.target)
     meeting = landing(frame.steps, skips)
     names = stored_names(frame, first, meeting, step.handler)
@@ -68,11 +73,25 @@ def not_skipped(frame: Frame, step: Step, following: int, jumps_if: bool) -> int
         run_branch(frame, stack, [], first, meeting, names)
 
     with left_as_it_is(frame):
-        done = may_be_done(frame.tx, rows, run)
-    if not done:
+        branch = skippable(frame.tx, by, run)
+    if branch is None:
         return None
+    if not branch.is_harmless:
+        rounds = frame.rounds[step.index] = frame.rounds.get(step.index, 0) + 1
+        if not assumes_rows(frame.tx, branch, rounds):
+            return None
     frame.stack.pop()
     return first
+
+
+def _decisive(tx: Context, condition: Value) -> tuple[Symbol | DecisiveMask, bool] | None:
+    """The number of rows, or the mask, of which a value says whether there are any; and its truth where there are
+    none."""
+    found = rows_that_decide(tx, condition)
+    if found is not None:
+        return found
+    mask = mask_that_decides(tx, condition)
+    return None if mask is None else (mask, mask.empty)
 
 
 @contextmanager

@@ -16,10 +16,10 @@ from dynamo_capture.interpreter.opcodes.branches.skipping import not_skipped
 from dynamo_capture.interpreter.opcodes.branches.writing import branched
 from dynamo_capture.interpreter.opcodes.dropping import check_returned
 from dynamo_capture.interpreter.opcodes.operating import tested
-from dynamo_capture.values import NONE, IteratorStop, IteratorValue, SymValue
+from dynamo_capture.values import NONE, IteratorStop, IteratorValue, SymValue, TensorValue
 from dynamo_capture.values.numbers.condition import DataCondition
 
-_OF_ROWS: Final = (DataCondition, SymValue)
+_OF_ROWS: Final = (DataCondition, SymValue, TensorValue)
 """What may say whether there are rows."""
 
 

@@ -5,9 +5,12 @@
         continue
     out.index_add_(0, rows, expert(x[rows]))
 
+    if mask.any():                              # the same, of the rows where a mask is set
+        out[mask] += expert(x[mask])
+
 The branch is tried on a sub-graph first, which is thrown away. It may change no object, draw and raise nothing, and
-write to tensors of this graph alone, at places that come with the rows. Autograd may not follow it: what has not been
-done has no gradient, and not one of zeros.
+write to tensors of this graph alone, at places that come with the rows. Where autograd follows it, what has not been
+done has no gradient, and not one of zeros: then the graph states that there are rows (``assumed_rows.py``).
 """
 
 from __future__ import annotations
@@ -22,10 +25,12 @@ from torch.fx.node import map_arg
 
 from dynamo_capture.graph.graph_builder import GraphOutput, WrittenTensor
 from dynamo_capture.graph.region_body import Body
+from dynamo_capture.semantics.regions.steered.decisive_masks import DecisiveMask, count_of
 from dynamo_capture.semantics.regions.steered.trials import Trial, is_noticed, is_traced, may_try
-from dynamo_capture.values import SymValue, Value
+from dynamo_capture.values import SymValue, TensorValue, Value
 from dynamo_capture.values.base import Context
 from dynamo_capture.values.numbers.condition import DataCondition
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.symbols import Expr, Relation, Symbol
 from fx_interface.tensor_spec import SPEC_KEY, TensorSpec
 
@@ -45,6 +50,8 @@ _BY_INDEX: Final = frozenset(
     }
 )
 """Operations that write where an index says, and nowhere if it has no elements."""
+_BY_MASK: Final = frozenset({"index_put_", "masked_fill_", "masked_scatter_", operator.setitem})
+"""Those that write where a mask says."""
 _SOME: Final = (1, 2, 3, 1 << 40)
 
 
@@ -111,16 +118,45 @@ def _is_size(output: Any, atom: Symbol) -> bool:
     return False
 
 
-def may_be_done(tx: Context, rows: Symbol, run: Callable[[], None]) -> bool:
-    """Whether nobody can tell that ``run`` has been called where there are no ``rows``."""
-    body = _tried(tx, run)
-    return body is not None and _is_harmless(body, frozenset({rows}))
+@dataclass(frozen=True, slots=True)
+class Skippable:
+    """A branch that is skipped where there are no rows. ``is_harmless``: nobody can tell that it has been done then;
+    ``mask``: the rows are where it is set."""
+
+    rows: Symbol
+    is_harmless: bool
+    mask: TensorValue | None = None
+
+
+def skippable(tx: Context, decides: Symbol | DecisiveMask, run: Callable[[], None]) -> Skippable | None:
+    """What ``run`` is, which is not called where there are no rows; None where it cannot be in a graph, or does not
+    index by the mask that ``decides``."""
+    counts = dict(tx.inference.counts)
+    try:
+        body = _tried(tx, run)
+        if body is None:
+            return None
+        if isinstance(decides, Symbol):
+            return Skippable(decides, _is_harmless(body, frozenset({decides})))
+        found = count_of(tx, decides.node, body)
+        if found is None:
+            return None
+        mask, rows = found
+        return Skippable(
+            rows, _is_harmless(body, frozenset({rows}), mask=body.lifted.get(decides.node)), mask
+        )
+    finally:
+        tx.inference.counts.clear()
+        tx.inference.counts.update(counts)
 
 
 def written_by_rows(tx: Context, run: Callable[[], None]) -> list[int] | None:
     """Which of the operations that ``run`` makes write, each where a number of rows says. None: somebody can tell that
     ``run`` has been called, even if there are none of these rows."""
+    counts = dict(tx.inference.counts)
     body = _tried(tx, run)
+    tx.inference.counts.clear()
+    tx.inference.counts.update(counts)
     if body is None:
         return None
     sizes = [rows_of_write(node) for node in body.writing]
@@ -154,18 +190,23 @@ def _tried(tx: Context, run: Callable[[], None]) -> _OfRows | None:
     return body if is_traced(tx, body, run) else None
 
 
-def _is_harmless(body: _OfRows, rows: frozenset[Symbol], may_fail: bool = False) -> bool:
-    """Whether it leaves nothing behind where there are none of these ``rows``. Where it ``may_fail``, the frame runs as
-    it was written."""
+def _is_harmless(
+    body: _OfRows, rows: frozenset[Symbol], may_fail: bool = False, mask: Node | None = None
+) -> bool:
+    """Whether it leaves nothing behind where there are none of these ``rows``, and no element of the ``mask`` is set.
+    Where it ``may_fail``, the frame runs as it was written."""
     if is_noticed(body, body.roots):
         return False
     if sum(node.op.startswith("call") for node in body.graph.nodes) > _MOST_NODES:
         return False
     writes_nothing = all(
-        node.target in _BY_INDEX and any(_is_empty(arg, rows, indices=True) for arg in _nodes(node)[1:])
+        (node.target in _BY_INDEX and any(_is_empty(arg, rows, indices=True) for arg in _nodes(node)[1:]))
+        or _writes_by(node, mask)
         for node in body.writing
     )
-    fails = not may_fail and not all(any(_is_empty(a, rows) for a in _nodes(n)) for n in body.failing)
+    fails = not may_fail and not all(
+        any(_is_empty(a, rows) for a in _nodes(n)) or _reads_by(n, mask) for n in body.failing
+    )
     return writes_nothing and not fails
 
 
@@ -174,6 +215,26 @@ def _nodes(node: Node) -> list[Node]:
     found: list[Node] = []
     map_arg((node.args, node.kwargs), found.append)
     return found
+
+
+def _writes_by(node: Node, mask: Node | None) -> bool:
+    """Whether an operation writes where a mask is set, and nowhere else."""
+    return mask is not None and node.target in _BY_MASK and any(part is mask for part in _key(node))
+
+
+def _reads_by(node: Node, mask: Node | None) -> bool:
+    """Whether an operation takes what a mask selects, by that alone: it fails because of forms, if at all."""
+    if mask is None or node.target is not operator.getitem:
+        return False
+    return [part for part in _key(node) if isinstance(part, Node)] == [mask]
+
+
+def _key(node: Node) -> Sequence[Any]:
+    """The parts of an index."""
+    if len(node.args) < 2:
+        return ()
+    key = node.args[1]
+    return key if isinstance(key, (tuple, list)) else (key,)
 
 
 def _is_empty(node: Node, rows: frozenset[Symbol], indices: bool = False) -> bool:

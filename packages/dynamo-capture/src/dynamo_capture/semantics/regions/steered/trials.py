@@ -38,7 +38,8 @@ def may_try(tx: Context) -> bool:
 
 
 def is_traced(tx: Context, body: Body, run: Callable[[], Value | None]) -> bool:
-    """Trace what ``run`` does into the sub-graph; False where it cannot be in one."""
+    """Trace what ``run`` does into the sub-graph; False where it cannot be in one. How many elements of masks are set
+    is known by numbers of the sub-graph until the caller has taken back ``tx.inference.counts``."""
 
     def tried() -> Value:
         made = run()

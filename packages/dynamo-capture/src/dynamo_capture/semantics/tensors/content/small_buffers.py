@@ -24,9 +24,11 @@ import torch
 from torch.fx import Node
 
 from dynamo_capture.graph.graph_builder import GraphInput, GraphOutput
+from dynamo_capture.runtime.second_runs import AssumedBranches
 from dynamo_capture.values import TensorValue
 from dynamo_capture.values.base import Context
 from dynamo_capture.values.containers.late_sequences import NumberList
+from fx_interface.errors import UserLocation
 from fx_interface.signature import InputKind
 from fx_interface.source import Source
 from fx_interface.tensor_spec import TensorSpec
@@ -42,13 +44,16 @@ _FLOATS = (torch.float32, torch.float64, torch.bfloat16, torch.float16)
 class State:
     """What one trace relies on of its inputs' contents, by their sources. ``asked``: nodes of tensors whose numbers the
     program has taken out, or has tried to; ``doubted``: those whose truth it has asked for in vain; ``unread``:
-    lists of numbers that nothing has asked for yet."""
+    lists of numbers that nothing has asked for yet; ``assuming``: lines with branches that the graph states to be
+    taken, ``assumed``: what counts where they are not."""
 
     def __init__(self) -> None:
         self.relied: dict[Source, Any] = {}
         self.asked: list[Node] = []
         self.doubted: list[Node] = []
         self.unread: list[NumberList] = []
+        self.assuming: list[UserLocation | None] = []
+        self.assumed: AssumedBranches | None = None
 
     def rely(self, tx: Context, tensor: TensorValue, sizes: bool = True) -> None:
         """What the trace does depends on a tensor's content: on the inputs and ``sizes`` that it follows from."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 
 from dynamo_capture.foundation.break_kinds import UNTRACEABLE
 from dynamo_capture.foundation.errors import GraphBreak
+from dynamo_capture.graph.graph_builder import is_given
 from dynamo_capture.values import TensorValue
 
 
@@ -24,6 +26,17 @@ def may_be_refused(written: Sequence[TensorValue], tensors: Sequence[TensorValue
         or tensor.refuses_writes is None
         for tensor in written
     )
+
+
+def forget_counts(counts: dict[object, Any], written: Sequence[TensorValue]) -> None:
+    """Masks that share memory with what is ``written`` (or may, where both were there before the graph) have another
+    number of set elements than ``counts`` says; where that is unknown, all."""
+    memories = [one.memory for one in written]
+    is_any_given = any(map(is_given, memories))
+    for mask in list(counts):
+        memory = mask.memory if isinstance(mask, TensorValue) and written else None
+        if memory is None or (is_any_given and is_given(memory)) or any(memory is one for one in memories):
+            del counts[mask]
 
 
 def renews_history(tensors: Sequence[TensorValue], written: Sequence[object]) -> bool:
