@@ -4,6 +4,8 @@ import pytest
 import torch
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence, pad_sequence
 
+from dynamo_capture import optimize
+
 
 def _sequences(*lengths):
     return [torch.arange(n * 2.0).reshape(n, 2).requires_grad_() for n in lengths]
@@ -38,3 +40,30 @@ def test_packing_breaks_where_it_happens(same):
 
     x = torch.arange(24.0).reshape(3, 4, 2)
     same(f, (x, torch.tensor([4, 2, 3])), (x + 1, torch.tensor([1, 2, 4])), eager=0)
+
+
+@pytest.mark.parametrize("kind", ["GRU", "LSTM", "RNN"])
+def test_a_packed_layer_is_trained_with_gradients_of_its_own(kind, forward):
+    """What Python calls at the break is no operator of torch where there are many steps."""
+    torch.manual_seed(0)
+    layer = getattr(torch.nn, kind)(2, 3, batch_first=True, bidirectional=True)
+
+    def f(x, lengths):
+        packed = pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
+        made, _ = layer(packed)
+        return pad_packed_sequence(made, batch_first=True)[0], made.data
+
+    def run(program, *given):
+        layer.zero_grad()
+        padded, data = program(*given)
+        (padded * padded).sum().backward()
+        return padded, [one.grad for one in layer.parameters()], data.grad_fn.name()
+
+    x, fast = torch.arange(120.0).reshape(3, 20, 2).sin(), optimize(forward)(f)
+    for lengths in ([20, 2, 13], [1, 20, 20]):
+        given = x, torch.tensor(lengths)
+        expected, found = run(f, *given), run(fast, *given)
+        assert torch.equal(expected[0], found[0])
+        torch.testing.assert_close(found[1], expected[1])
+        assert "_Layer" not in expected[2]
+        assert "_Layer" in found[2]
