@@ -208,3 +208,12 @@ def test_what_is_not_known_runs_in_python():
     for found, expected in zip(compiled(sparse(), X), f(sparse(), X), strict=True):
         assert found.dtype is expected.dtype
         torch.testing.assert_close(found.to_dense(), expected.to_dense())
+
+
+def test_sizes_that_vary_are_read_for_the_tensor_that_is_made_again(same):
+    def f(values, dense):
+        made = torch.sparse_coo_tensor(PLACES, values, (dense.shape[0], dense.shape[0] + 1))
+        return dense * 2, made
+
+    made = [(torch.randn(PLACES.shape[1]), torch.randn(rows, 3)) for rows in (4, 5, 9)]
+    same(f, *made, operators=LIBRARY)

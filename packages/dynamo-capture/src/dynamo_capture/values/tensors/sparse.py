@@ -10,6 +10,7 @@ import torch
 from dynamo_capture.foundation.break_kinds import UNUSUAL_TENSOR
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.values.base import Context, Value
+from dynamo_capture.values.containers.slices import size_value
 from dynamo_capture.values.tensors.tensor import TensorMeta, TensorValue
 from dynamo_capture.values.tensors.wrapper import WrapperValue
 from fx_interface.source import Source
@@ -52,7 +53,7 @@ class SparseValue(WrapperValue):
         return f"SparseValue({self.meta.spec})"
 
     def children(self, tx: Context) -> list[Value]:
-        return [self.places, self.stored]
+        return [self.places, self.stored, *map(size_value, self.meta.spec.sizes)]
 
     def fake(self, tx: Context, fakes: dict[int, Any]) -> Any:
         raise GraphBreak(UNUSUAL_TENSOR, "a sparse tensor is used as a plain tensor")
