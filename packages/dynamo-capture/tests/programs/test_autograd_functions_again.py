@@ -1,5 +1,7 @@
 """Derivatives of derivatives, and rules for transforms, of ``torch.autograd.Function``."""
 
+import warnings
+
 import pytest
 import torch
 from torch.autograd import Function
@@ -269,3 +271,33 @@ def test_what_a_context_keeps_is_not_saved():
         result.sum().backward()
         found.append(x.grad)
     assert torch.equal(*found)
+
+
+class OldName(Function):
+    @staticmethod
+    def forward(ctx, x, factor):
+        ctx.save_for_backward(x, factor)
+        return x * factor
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, factor = ctx.saved_variables
+        return grad * factor, (grad * x).sum()
+
+
+def test_what_is_saved_is_asked_for_by_its_old_name():
+    """Its warning is given where the function is applied, as one of the line that asks."""
+
+    def f(x, factor):
+        return OldName.apply(x, factor).sin()
+
+    fast = optimize(lambda graph_module, inputs: graph_module.forward, fullgraph=True)(f)
+    outcomes = []
+    for function in (f, fast, fast):
+        x, factor = given(), torch.tensor(2.0, requires_grad=True)
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            function(x, factor).sum().backward()
+        outcomes.append((x.grad.tolist(), factor.grad.item(), [(str(w.message), w.lineno) for w in told]))
+    assert len(outcomes[0][2]) == 1
+    assert outcomes[1:] == [outcomes[0], outcomes[0]]

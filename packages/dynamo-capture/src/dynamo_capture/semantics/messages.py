@@ -38,6 +38,19 @@ def warn(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     text, depth = tx.constant(message), max(tx.integer(level), 1)
     above = depth - len(tx.frames)
     frame = tx.frames[-min(depth, len(tx.frames))]
+    given = asked_about(tx, text, cls, frame)
+    if given is None:
+        raise tx.raises(cls, text)
+    tx.outside.warns(tx.wrapping)
+    if above > 0:
+        tx.effects.deferred(_WarningAbove(text, cls, _Root(tx), above), [], {}, is_note=True)
+        return NONE
+    tx.effects.deferred(given, [], {}, is_note=True)
+    return NONE
+
+
+def asked_about(tx: Context, text: str, cls: type[Warning], frame: Frame) -> Callable[[], None] | None:
+    """What issues a warning of a frame's line; None where a filter makes an exception of it, which is guarded."""
     module, line = frame.globals.real.get("__name__"), frame.line or 0
     if _filters_are_changed(tx):
         raise GraphBreak(
@@ -46,15 +59,9 @@ def warn(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     question = warning_raises(text, cls, module, line)
     tx.guards.add(question)
     if question.expected:
-        raise tx.raises(cls, text)
-    tx.outside.warns(tx.wrapping)
-    if above > 0:
-        tx.effects.deferred(_WarningAbove(text, cls, _Root(tx), above), [], {}, is_note=True)
-        return NONE
+        return None
     registry = frame.globals.real.setdefault("__warningregistry__", {})
-    arguments = (text, cls, frame.code.co_filename, line, module, registry)
-    tx.effects.deferred(_Warning(arguments), [], {}, is_note=True)
-    return NONE
+    return _Warning((text, cls, frame.code.co_filename, line, module, registry))
 
 
 def _filters_are_changed(tx: Context) -> bool:

@@ -10,10 +10,11 @@ from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.source import Source
 from fx_interface.symbols.evaluation import computed_in, evaluate, substitute
 from fx_interface.symbols.expr import Apply, Expr, IntLike, Symbol, symbol
-from fx_interface.symbols.extremes import as_remainder, maximum, minimum, without_factor, without_quotient
+from fx_interface.symbols.extremes import maximum, minimum, without_factor
 from fx_interface.symbols.origins import SymbolInfo, from_data
 from fx_interface.symbols.ranges import Range, bounds, larger, smaller
 from fx_interface.symbols.relations import Relation, RelationOp, compare
+from fx_interface.symbols.zero_facts import ZeroFacts
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,7 @@ class ShapeEnv:
         self.unanswered: UnbackedSymbolError | None = None
         self._seen: set[Relation] = set()
         self._at_most_zero: set[Expr] = set()
-        self._zero: set[Expr] = set()
+        self._zero = ZeroFacts()
         self._required_at_most_zero: set[IntLike] = set()
 
     def create_symbol(
@@ -82,7 +83,7 @@ class ShapeEnv:
     def simplify(self, value: IntLike) -> IntLike:
         """``value`` after the equalities recorded so far."""
         value = substitute(value, self.replacements, self.computed) if self.has_equalities else value
-        return self._whole(value) if self._zero else value
+        return self._zero.whole(value)
 
     @property
     def has_equalities(self) -> bool:
@@ -140,7 +141,7 @@ class ShapeEnv:
             return True
         if relation.negated() in self._seen:
             return False
-        if self._zero and relation.op in ("==", "!=") and self._is_zero(difference):
+        if self._zero and relation.op in ("==", "!=") and self._zero.make_zero(difference):
             return relation.op == "=="
         if self._at_most_zero:
             answer = self._by_facts(relation.op, difference)
@@ -299,8 +300,7 @@ class ShapeEnv:
         return hint
 
     def _learn_equality(self, lhs: IntLike, rhs: IntLike) -> None:
-        if self._zero:
-            lhs, rhs = self._whole(lhs), self._whole(rhs)
+        lhs, rhs = self._zero.whole(lhs), self._zero.whole(rhs)
         for one, other in ((lhs, rhs), (rhs, lhs)):
             atom = one.as_symbol if isinstance(one, Expr) else None
             if atom is not None and not self._comes_later(other, atom):
@@ -308,25 +308,8 @@ class ShapeEnv:
                 return
         difference = without_factor(lhs - rhs)
         if isinstance(difference, Expr):
-            self._zero.add(as_remainder(difference))
+            self._zero.add(difference, self.replacements)
             self._solve(difference)
-
-    def _is_zero(self, difference: Expr) -> bool:
-        """Whether recorded equalities make it 0."""
-        rest = without_factor(self._whole(difference))
-        return rest == 0 or any(
-            rest - zero == 0 or rest + zero == 0
-            for zero in (self._whole(substitute(fact, self.replacements)) for fact in self._zero)
-        )
-
-    def _whole(self, value: IntLike) -> IntLike:
-        """``value`` with ``a`` for ``b * (a // b)`` where ``a % b`` is known to be 0."""
-        for fact in self._zero if isinstance(value, Expr) else ():
-            zero = substitute(fact, self.replacements)
-            monomial = zero.terms[0][0] if isinstance(zero, Expr) and len(zero.terms) == 1 else ()
-            if len(monomial) == 1 and isinstance(monomial[0], Apply) and monomial[0].function == "mod":
-                value = without_quotient(value, *monomial[0].args)
-        return value
 
     def _solve(self, zero: Expr) -> None:
         """An expression is 0: a symbol in it is what makes it so; where data tell one, the one that they tell last.
@@ -356,6 +339,7 @@ class ShapeEnv:
         step: dict[Symbol, IntLike] = {atom: value}
         self.replacements = {key: substitute(known, step) for key, known in self.replacements.items()}
         self.replacements[atom] = value
+        self._zero.refresh(self.replacements)
         computed, self.computed = self.computed, {}
         for one, result in computed.items():
             self._compute(substitute(Expr((((one,), 1),)) - result, step))

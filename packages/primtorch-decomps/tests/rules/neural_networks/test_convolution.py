@@ -7,6 +7,9 @@ from itertools import product
 import pytest
 import torch
 
+from fx_interface.symbols import Relation, ShapeEnv
+from fx_interface.tensor_spec import TensorSpec, spec_of
+from primtorch_decomps import LIBRARY
 from primtorch_decomps.testing import check_operator, check_spec
 
 SHAPES = {
@@ -55,3 +58,14 @@ def test_sequences_that_are_row_major_and_channels_last(channels: int, transpose
     x = torch.randn(2, 5, 1).mT if channels == 1 else torch.randn(2, 1, channels).mT
     weight = torch.randn((channels, 4, 1) if transposed else (4, channels, 1))
     check_spec(torch.ops.aten.convolution.default, (x, weight, None, [1], [0], [1], transposed, [0], 1), {})
+
+
+def test_groups_of_a_size_are_fixed() -> None:
+    """Such as those of modules that share their code: the rule answers, for the number that it has seen."""
+    env = ShapeEnv()
+    groups = env.create_symbol(4, low=1)
+    x, weight = spec_of(torch.randn(2, 4, 5, 5)), spec_of(torch.randn(8, 1, 3, 3))
+    arguments = (x, weight, None, [1, 1], [0, 0], [1, 1], False, [0, 0], groups)
+    found = LIBRARY.infer_by_rule(torch.ops.aten.convolution.default, arguments, {}, env)
+    assert isinstance(found, TensorSpec) and found.sizes == (2, 8, 3, 3)
+    assert [guard.relation for guard in env.guards] == [Relation("==", groups, 4)]

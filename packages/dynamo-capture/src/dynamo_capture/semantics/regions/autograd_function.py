@@ -197,6 +197,9 @@ def _region(tx: Context, call: _Call) -> Value:
         trace_body(tx, forward, lambda: _run_forward(tx, call), pure=False)
         _check_forward(call, forward)
         backward, gradients = _trace_backward(tx, call, forward)
+    for warning in call.ctx.warnings:
+        tx.outside.warns(tx.wrapping)
+        tx.effects.deferred(warning, [], {}, is_note=True)
     return _open(tx, call, forward, backward, gradients)
 
 

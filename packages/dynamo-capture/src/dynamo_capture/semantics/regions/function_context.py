@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 from typing import Any
 
 from dynamo_capture.foundation.break_kinds import AUTOGRAD_FUNCTION, REGION_EFFECT
 from dynamo_capture.foundation.errors import GraphBreak
+from dynamo_capture.semantics.messages import asked_about
 from dynamo_capture.values import NONE, BuiltinMethod, Const, TensorValue, TupleValue, Value
 from dynamo_capture.values.base import Context
 
@@ -20,10 +22,12 @@ _METHODS = frozenset(
     }
 )
 
+_OLD_NAME = "'saved_variables' is deprecated; use 'saved_tensors'"
+
 
 class FunctionContext(Value):
     """``attrs``: what the program stored; ``saved``: the argument of the last ``save_for_backward``; ``unpacked``:
-    the backward has asked for it."""
+    the backward has asked for it; ``warnings``: what issues those of the backward."""
 
     __slots__ = (
         "attrs",
@@ -35,6 +39,7 @@ class FunctionContext(Value):
         "non_differentiable",
         "saved",
         "unpacked",
+        "warnings",
     )
     source = None
 
@@ -48,6 +53,7 @@ class FunctionContext(Value):
         self.materialize = True
         self.in_backward = False
         self.unpacked = False
+        self.warnings: list[Callable[[], None]] = []
 
     def python_type(self) -> type:
         found: type = self.cls._backward_cls
@@ -60,14 +66,22 @@ class FunctionContext(Value):
             return BuiltinMethod(self, name)
         if name == "needs_input_grad":
             return TupleValue([Const(needed) for needed in self.needs])
-        if name == "saved_tensors" and self.in_backward:
+        if name in ("saved_tensors", "saved_variables") and self.in_backward:
             self.unpacked = True
+            if name == "saved_variables":
+                self._warn(tx, _OLD_NAME)
             return TupleValue(list(self.saved))
         if hasattr(self.python_type(), name):
             raise GraphBreak(
                 AUTOGRAD_FUNCTION, f"{name!r} of the context of {self.cls.__name__} is asked for"
             )
         raise tx.raises(AttributeError, f"{self.python_type().__name__!r} object has no attribute {name!r}")
+
+    def _warn(self, tx: Context, text: str) -> None:
+        given = asked_about(tx, text, DeprecationWarning, tx.frames[-1])
+        if given is None:
+            raise GraphBreak(AUTOGRAD_FUNCTION, f"a warning of the backward of {self.cls.__name__} is raised")
+        self.warnings.append(given)
 
     def set_attr(self, tx: Context, name: str, value: Value) -> None:
         self._change(tx)

@@ -124,10 +124,11 @@ def convolution(
     dilation: Sequence[int],
     transposed: bool,
     output_padding: Sequence[int],
-    groups: int,
+    groups: IntLike,
     *,
     env: ShapeEnv,
 ) -> TensorSpec:
+    groups = env.specialize(groups)  # kernels are chosen by it
     if x.rank != weight.rank or x.rank < 3 or x.dtype is not weight.dtype or x.device != weight.device:
         raise RuleMismatchError("convolution of unlike tensors")
     if x.device.type not in ("cpu", "cuda") or 0 in x.sizes:

@@ -33,6 +33,7 @@ _GROWING = frozenset(
         ("_Names", "_parts"),
         ("Asking", "_before"),
         ("ShapeEnv", "location"),
+        ("ZeroFacts", "_whole"),
     }
 )
 """What reading existing objects, operations on tensors and caught exceptions add to, and nothing else asks about what
