@@ -34,7 +34,7 @@ class ZeroFacts:
 
     def refresh(self, replacements: Mapping[Symbol, IntLike]) -> None:
         """Symbols are known by others now."""
-        self._replaced = [substitute(fact, replacements) for fact in self._facts]
+        self._replaced = [without_factor(substitute(fact, replacements)) for fact in self._facts]
         self._quotients = [found for zero in self._replaced if (found := _quotient_in(zero)) is not None]
         self._whole.clear()
 

@@ -67,5 +67,6 @@ def test_groups_of_a_size_are_fixed() -> None:
     x, weight = spec_of(torch.randn(2, 4, 5, 5)), spec_of(torch.randn(8, 1, 3, 3))
     arguments = (x, weight, None, [1, 1], [0, 0], [1, 1], False, [0, 0], groups)
     found = LIBRARY.infer_by_rule(torch.ops.aten.convolution.default, arguments, {}, env)
-    assert isinstance(found, TensorSpec) and found.sizes == (2, 8, 3, 3)
+    assert isinstance(found, TensorSpec)
+    assert found.sizes == (2, 8, 3, 3)
     assert [guard.relation for guard in env.guards] == [Relation("==", groups, 4)]
