@@ -174,3 +174,42 @@ assert stops and all("a module of TorchScript" in stop.what for stop in stops), 
 
 def test_torchs_own_methods_may_be_replaced_before_the_compiler_is_loaded():
     subprocess.run([sys.executable, "-c", _REPLACED], check=True)
+
+
+@torch.jit.script
+def gated(a, b, channels):
+    count = channels[0]
+    total = a + b
+    return torch.tanh(total[:, :count]) * torch.sigmoid(total[:, count:])
+
+
+def doubled(a):
+    return a * 2
+
+
+@torch.jit.script
+def by_a_global(a, channels):
+    return doubled(a[:, : channels[0]])
+
+
+@torch.jit.script
+def half(a, channels, factor: float):
+    return a[:, : channels[0]] * factor
+
+
+def test_numbers_of_tensors_of_known_content(whole):
+    """As WaveNet and its kin call it: the graph does not end where TorchScript asks for a number."""
+
+    def program(a, b):
+        return gated(a, b * 2, torch.IntTensor([3])) + 1
+
+    whole(program, (torch.randn(2, 6), torch.randn(2, 6)), (torch.randn(4, 6), torch.randn(4, 6)))
+
+
+def test_what_python_would_read_otherwise_is_left_to_torchscript(same, monkeypatch):
+    monkeypatch.setattr(sys.modules[__name__], "doubled", lambda a: a * 5)
+
+    def program(a):
+        return by_a_global(a, torch.IntTensor([2])), half(a, torch.IntTensor([2]), 3)
+
+    same(program, (torch.arange(6).reshape(2, 3),), breaks=None)

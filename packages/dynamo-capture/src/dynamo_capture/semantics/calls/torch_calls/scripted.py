@@ -13,7 +13,7 @@ from dynamo_capture.foundation.break_kinds import NOT_IN_PYTHON
 from dynamo_capture.foundation.errors import GraphBreak, UserRaise
 from dynamo_capture.foundation.known_objects import METHOD_IN_CPP, in_c
 from dynamo_capture.runtime.calls.opaque_calls import OpaqueCall
-from dynamo_capture.values import Const, Value
+from dynamo_capture.values import Const, TensorValue, Value
 from dynamo_capture.values.base import Context
 from fx_interface.torch_internals.torchscript import run_scripted, without_fusion
 
@@ -64,8 +64,51 @@ def call_scripted(tx: Context, owner: Const, args: list[Value], kwargs: dict[str
             return tx.tensors.call_function(call, [*args, *kwargs.values()], {})
     except UserRaise as raised:
         what = raised.value.python_type().__name__
+    made = _in_python(tx, function, args, kwargs)
+    if made is not None:
+        return made
     raise GraphBreak(
         NOT_IN_PYTHON, f"the function {function.name} of TorchScript raises a {what}, or asks for data"
+    )
+
+
+def _in_python(tx: Context, function: Any, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    """The call by the Python function that was scripted, in which numbers of tensors of known content are at hand, as
+    in ``x[:, :channels[0]]``; None where there is none, it raises, or the graph would end in it."""
+    original = getattr(function, "_torchdynamo_inline", None)
+    if type(original) is not types.FunctionType or not _takes_as_given(function, args, kwargs):
+        return None
+    if not _is_of_torch_alone(original.__code__, original.__globals__):
+        return None
+    try:
+        return tx.inliner.call_function(Const(original), args, kwargs)
+    except (GraphBreak, UserRaise):
+        return None
+
+
+def _takes_as_given(function: Any, args: list[Value], kwargs: dict[str, Value]) -> bool:
+    """Whether TorchScript converts no argument, and adds none."""
+    declared = function.schema.arguments
+    given = [*args, *kwargs.values()]
+    kinds = {one.name: str(one.type) for one in declared}
+    names = [*[one.name for one in declared[: len(args)]], *kwargs]
+    return len(given) == len(declared) and all(
+        isinstance(value, TensorValue)
+        if kinds.get(name) == "Tensor"
+        else value.known_as(int, float) is not None and value.python_type().__name__ == kinds.get(name)
+        for name, value in zip(names, given, strict=True)
+    )
+
+
+def _is_of_torch_alone(code: types.CodeType, names: dict[str, Any]) -> bool:
+    """Whether a function's code reads no object of the program, which may have changed since it was scripted."""
+    if code.co_freevars:
+        return False
+    read = [names[name] for name in code.co_names if name in names]
+    inner = [one for one in code.co_consts if isinstance(one, types.CodeType)]
+    return not inner and all(
+        isinstance(one, types.ModuleType) and one.__name__.partition(".")[0] in ("torch", "math")
+        for one in read
     )
 
 
