@@ -27,7 +27,7 @@ def _by_method_only() -> dict[Any, str]:
     found = {}
     for name, member in sorted(_MEMBERS[torch.Tensor].items()):
         if isinstance(member, FunctionType):
-            places = (torch.Tensor, sys.modules[member.__module__])
+            places = (torch.Tensor, sys.modules.get(member.__module__))
             if all(getattr(place, member.__name__, None) is not member for place in places):
                 found[member] = name
     return found

@@ -10,11 +10,11 @@ import torch
 from dynamo_capture.foundation.break_kinds import UNUSUAL_TENSOR
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.values.base import Context, Value
-from dynamo_capture.values.containers.slices import size_value
+from dynamo_capture.values.numbers.integers import SymValue
 from dynamo_capture.values.tensors.tensor import TensorMeta, TensorValue
 from dynamo_capture.values.tensors.wrapper import WrapperValue
 from fx_interface.source import Source
-from fx_interface.symbols import IntLike
+from fx_interface.symbols import Expr, IntLike
 from fx_interface.tensor_spec import TensorSpec, contiguous_strides
 
 
@@ -53,7 +53,8 @@ class SparseValue(WrapperValue):
         return f"SparseValue({self.meta.spec})"
 
     def children(self, tx: Context) -> list[Value]:
-        return [self.places, self.stored, *map(size_value, self.meta.spec.sizes)]
+        varying = [SymValue(size) for size in self.meta.spec.sizes if isinstance(size, Expr)]
+        return [self.places, self.stored, *varying]
 
     def fake(self, tx: Context, fakes: dict[int, Any]) -> Any:
         raise GraphBreak(UNUSUAL_TENSOR, "a sparse tensor is used as a plain tensor")
