@@ -76,3 +76,23 @@ def test_hooks_see_nested_tensors_and_numbers_are_no_padding() -> None:
     model.layers[0].register_forward_hook(lambda module, args, result: seen.append(result.is_nested))
     torch.testing.assert_close(compiled(given(PADDED), PADDED), program(given(PADDED), PADDED))
     assert seen == [True, True]
+
+
+@pytest.mark.parametrize("shape", [(2, 0), (0, 3), (2, 3)])
+@pytest.mark.parametrize("dynamic", [None, True])
+def test_padding_that_torch_refuses(shape, dynamic) -> None:
+    model = encoder(False)
+
+    @torch.no_grad()
+    def program(x, mask):
+        return model(x, src_key_padding_mask=mask)
+
+    compiled = optimize(lambda graph, inputs: graph.forward, dynamic=dynamic)(program)
+    torch.testing.assert_close(compiled(given(PADDED), PADDED), program(given(PADDED), PADDED))
+    refused = torch.ones(shape, dtype=torch.bool)
+    with pytest.raises((IndexError, RuntimeError)) as expected:
+        program(given(refused), refused)
+    with pytest.raises(type(expected.value)) as found:
+        compiled(given(refused), refused)
+    assert str(found.value) == str(expected.value)
+    torch.testing.assert_close(compiled(given(PADDED), PADDED), program(given(PADDED), PADDED))

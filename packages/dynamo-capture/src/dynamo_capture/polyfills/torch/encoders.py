@@ -5,7 +5,9 @@
 
 Torch leaves nested tensors out where ``torch.compiler.is_compiling()``, and numbers are left in the places of padding.
 Here zeros are put there, if the mask tells that padding comes last, which data say. Where that is not known to be the
-same, the encoder is told that it is not compiled, and goes eager's way.
+same, the encoder is told that it is not compiled, and goes eager's way. Masks that are empty, or padding everywhere,
+torch refuses: the former go eager's way, too, and of the latter the graph fails on a CPU, so that eager tells. On a GPU
+an assertion would end the process's work there, and zeros are given.
 """
 
 from __future__ import annotations
@@ -29,13 +31,15 @@ def encode(
     """``src``: (batch, length, size); ``src_key_padding_mask``: (batch, length), true for padding."""
     if not _is_nested_in_eager(self, src, mask, src_key_padding_mask):
         return with_padding(self, src, mask, src_key_padding_mask, is_causal)
-    if not _is_known(self, src_key_padding_mask):
+    if src_key_padding_mask.numel() == 0 or not _is_known(self, src_key_padding_mask):
         return _FORWARD(self, src, mask, src_key_padding_mask, is_causal)
     found = with_padding(self, src, mask, src_key_padding_mask, is_causal)
     empty = torch.zeros_like(found[:1, :1])
     if self.norm is not None:
         empty = self.norm(empty)
     padding = src_key_padding_mask
+    if padding.device.type == "cpu":
+        torch._assert_async((~padding).any(), "a nested tensor of padding alone cannot be padded")
     is_last = ~(padding[:, :-1] & ~padding[:, 1:]).any()
     return torch.where((padding & is_last).unsqueeze(-1), empty, found)
 
