@@ -82,7 +82,7 @@ def _written_in_turns(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         lambda x: torch.func.jacrev(lambda x: (x * _SCALE).cos())(x),
         lambda x: torch.func.hessian(lambda x: (x * x * _SCALE).sin().sum())(x),
         _written_in_turns,
-        lambda x: (torch.rand_like(x) * x, torch.randn(3)),
+        lambda x: (torch.rand_like(x) * x, torch.randn(3), torch.zeros(3) + 1),
         lambda x: vmap(lambda y: y + torch.randn(()), randomness="different")(x),
     ],
     ids=[
@@ -110,6 +110,24 @@ def test_transforms_writes_and_draws_in_a_slice(program: Any, randomness: str, t
         assert found[0] == found[1]
         assert torch.equal(x, kept)
     assert backend.runs == 2
+
+
+@pytest.mark.parametrize("randomness", ["same", "different", "error"])
+@pytest.mark.parametrize("count", [0, 3])
+@pytest.mark.parametrize("draw", [lambda: torch.rand(3), lambda: torch.randperm(4)], ids=["rand", "randperm"])
+def test_draws_that_no_slice_is_part_of(draw: Any, count: int, randomness: str) -> None:
+    def program(x: torch.Tensor) -> torch.Tensor:
+        return draw()
+
+    found: list[Any] = []
+    for function in (program, optimize(_Seen(), fullgraph=True)(program)):
+        torch.manual_seed(0)
+        try:
+            found.append(vmap(function, randomness=randomness)(torch.ones(count, 3)).tolist())
+        except RuntimeError as error:
+            found.append(str(error))
+        found[-1] = found[-1], torch.rand(2).tolist()
+    assert found[0] == found[1]
 
 
 def test_gradients_of_all_slices() -> None:

@@ -89,7 +89,7 @@ class BackendCall:
             raise GraphBreak(DATA_NUMBER, "a number from data decides in a graph that cannot be undone")
         run: Any = module.forward
         if self._session.alone is not None and may_be_batched(self._tx.levels, output, results):
-            run = Batched(module, self._tx.levels, self._session.alone(self._session))
+            run = Batched(module, self._tx.levels, output.drawing(), self._session.alone(self._session))
         return RegionFunction(run, None)
 
     def _call_backend(self, module: GraphModule, inputs: list[Any]) -> Any:

@@ -42,9 +42,12 @@ class _Run:
 class Batched:
     """Runs a graph of one slice for all slices. ``compile`` makes one graph of a function of plain tensors."""
 
-    def __init__(self, module: GraphModule, levels: tuple[Level, ...], compile: _Compile) -> None:
+    def __init__(
+        self, module: GraphModule, levels: tuple[Level, ...], drawing: frozenset[Node], compile: _Compile
+    ) -> None:
         self._module = module
         self._levels = levels
+        self._drawing = drawing
         self._compile = compile
         self._runs: dict[tuple[_Dims, ...], _Run | None] = {}
 
@@ -72,7 +75,8 @@ class Batched:
         return found
 
     def _made(self, dims: tuple[_Dims, ...]) -> _Run | None:
-        """The graph with a ``vmap`` for each level that has slices of an input."""
+        """The graph with a ``vmap`` for each level that has slices of an input. None if it draws random numbers for each
+        slice of a level that has none, which ``vmap`` cannot tell."""
         places = self._module.graph.find_nodes(op="placeholder")
         (output,) = self._module.graph.find_nodes(op="output")
         results: Sequence[Node] = output.args[0]
@@ -80,11 +84,14 @@ class Batched:
         function: Callable[..., Any] = self._module.forward
         for number in range(len(self._levels), 0, -1):
             of_level: Any = dims[number - 1]
+            drawn = frozenset() if self._levels[number - 1].randomness == "same" else self._drawing
             if all(dim is None for dim in of_level):
+                if drawn:
+                    return None
                 continue
             sliced = {place for place, dim in zip(places, of_level, strict=True) if dim is not None}
             for node in self._module.graph.nodes:
-                if not sliced.isdisjoint(node.all_input_nodes):
+                if node in drawn or not sliced.isdisjoint(node.all_input_nodes):
                     sliced.add(node)
             out_dims: Any = tuple(0 if node in sliced else None for node in results)
             for index, node in enumerate(results):

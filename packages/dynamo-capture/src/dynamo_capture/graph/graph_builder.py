@@ -9,12 +9,7 @@ from typing import Any, Protocol
 import torch
 from torch.fx import Graph, GraphModule, Node
 
-from dynamo_capture.foundation.break_kinds import (
-    AUTOGRAD_STATE,
-    CONTENT_DECIDES,
-    DATA_NUMBER,
-    LEAVES_REGION,
-)
+from dynamo_capture.foundation.break_kinds import AUTOGRAD_STATE, CONTENT_DECIDES, DATA_NUMBER, LEAVES_REGION
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.sources.sources import FloatTensorSource
 from fx_interface.errors import UserLocation
@@ -149,6 +144,11 @@ class GraphOutput:
     def draw(self) -> None:
         """An operation takes random numbers."""
         self.draws = True
+
+    def drawing(self) -> frozenset[Node]:
+        """The calls that may take random numbers: none if the graph takes none."""
+        impure = (node for node in self.graph.nodes if node.op.startswith("call") and node not in self._pure)
+        return frozenset(impure) if self.draws else frozenset()
 
     def speak(self) -> None:
         """Another process takes part in an operation."""
