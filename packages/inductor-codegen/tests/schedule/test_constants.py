@@ -88,3 +88,22 @@ def test_what_is_chosen(dtype: torch.dtype) -> None:
     found = compile_graph(graph.build(*results), CodegenOptions())(points)
     for one, other in zip(found, expected, strict=True):
         assert _bits(one) == _bits(other)
+
+
+@pytest.mark.parametrize("source", [torch.float32, torch.float64], ids=str)
+@pytest.mark.parametrize("target", [torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8], ids=str)
+def test_integers_of_floats_out_of_range(source: torch.dtype, target: torch.dtype) -> None:
+    """Numbers that the C++ compiler can count out, and the same ones in memory, as torch's kernels convert them."""
+    counts = torch.arange(1, 4).to(source)
+    graph = ExampleGraph()
+    x = graph.input(counts, "x")
+    known = graph.call(p.iota, 3, 1, 1, torch.int64, torch.device("cpu"))
+    results, expected = [], []
+    for factor in (100.0, -300.0, 7e4, -3e9, 2.0**31 + 5000, 1e19, math.nan, math.inf):
+        for numbers in (graph.call(p.convert_dtype, known, source), x):
+            products = graph.call(p.mul, numbers, factor)
+            results.append(graph.call(p.convert_dtype, products, target))
+            expected.append((counts * factor).to(target))
+    found = compile_graph(graph.build(*results), CodegenOptions())(counts)
+    for one, other in zip(found, expected, strict=True):
+        assert one.tolist() == other.tolist()

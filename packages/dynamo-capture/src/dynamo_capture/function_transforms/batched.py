@@ -75,8 +75,8 @@ class Batched:
         return found
 
     def _made(self, dims: tuple[_Dims, ...]) -> _Run | None:
-        """The graph with a ``vmap`` for each level that has slices of an input. None if it draws random numbers for each
-        slice of a level that has none, which ``vmap`` cannot tell."""
+        """The graph with a ``vmap`` for each level that has slices of an input. None if it draws random numbers for
+        each slice of a level that has none, which ``vmap`` cannot tell."""
         places = self._module.graph.find_nodes(op="placeholder")
         (output,) = self._module.graph.find_nodes(op="output")
         results: Sequence[Node] = output.args[0]
@@ -84,7 +84,9 @@ class Batched:
         function: Callable[..., Any] = self._module.forward
         for number in range(len(self._levels), 0, -1):
             of_level: Any = dims[number - 1]
-            drawn = frozenset() if self._levels[number - 1].randomness == "same" else self._drawing
+            drawn: frozenset[Node] = (
+                frozenset() if self._levels[number - 1].randomness == "same" else self._drawing
+            )
             if all(dim is None for dim in of_level):
                 if drawn:
                     return None

@@ -57,8 +57,13 @@ def text_of_float(text: str, value: torch.dtype) -> str:
     return text if COMPUTED[value] == "float" else f"(float){text}"
 
 
-def converted(text: str, source: torch.dtype, target: torch.dtype) -> str:
-    """A computed value converted to another dtype's computed type, rounded as the dtype rounds."""
+def converted(text: str, source: torch.dtype, target: torch.dtype, *, may_fold: bool = False) -> str:
+    """A computed value converted to another dtype's computed type, rounded as the dtype rounds.
+
+    A float out of an integer's range becomes what the processor's instruction makes of it, as in torch's kernels:
+    where the C++ compiler ``may_fold`` the number, the program says so. Narrow integers are the low bits of an int, of
+    64 bits for uint8.
+    """
     if source == target:
         return text
     if target == torch.bool:
@@ -68,6 +73,11 @@ def converted(text: str, source: torch.dtype, target: torch.dtype) -> str:
     if COMPUTED[source] == COMPUTED[target]:
         return text
     if source.is_floating_point and not target.is_floating_point:
+        wide = torch.int64 if target in (torch.int64, torch.uint8) else torch.int32
+        if may_fold:
+            text = f"integer_in_range<{COMPUTED[wide]}>({text})"
+        elif target == torch.uint8 and source == torch.float64:
+            text = f"(int64_t){text}"
         return f"TRUNCATED(({COMPUTED[target]}){text})"
     return f"({COMPUTED[target]}){text}"
 

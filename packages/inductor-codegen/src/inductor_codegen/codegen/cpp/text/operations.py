@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from inductor_codegen.codegen.cpp.text.dtypes import COMPUTED, converted, text_of_float
-from inductor_codegen.ir.scalar import Apply, Constant, Scalar
+from inductor_codegen.ir.scalar import Apply, Constant, Guarded, IndexValue, Scalar
 
 MATH_FUNCTIONS = frozenset((
     "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos",
@@ -68,7 +68,7 @@ def operation(node: Apply, args: list[str]) -> str:
     if node.op == "where":
         return f"{args[0]} ? {args[1]} : {args[2]}"
     if node.op == "convert_dtype":
-        return converted(args[0], compute, node.dtype)
+        return converted(args[0], compute, node.dtype, may_fold=is_foldable(node.args[0]))
     if node.op in _ROUNDED_PLAINLY:
         return f"{_ROUNDED_PLAINLY[node.op]}({text_of_float(args[0], compute)})"
     if node.op in ("wrap_index", "check_index"):
@@ -80,6 +80,19 @@ def operation(node: Apply, args: list[str]) -> str:
     if node.op in _INFIX:
         return _result(node, f"{args[0]} {_INFIX[node.op]} {args[1]}", compute)
     return _result(node, _call(node.op, node.args, args, compute), compute)
+
+
+def is_foldable(node: Scalar) -> bool:
+    """Whether the C++ compiler may know the number, or one that is chosen for it: no memory has a part in it."""
+    match node:
+        case Constant() | IndexValue():
+            return True
+        case Apply("where", (_, one, other)) | Guarded(_, one, other):
+            return is_foldable(one) or is_foldable(other)
+        case Apply(_, args):
+            return all(map(is_foldable, args))
+        case _:
+            return False
 
 
 def _wrapping(op: str, args: list[str], compute: torch.dtype) -> str:

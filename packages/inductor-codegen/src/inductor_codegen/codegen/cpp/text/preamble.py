@@ -35,6 +35,15 @@ typedef __UINT8_TYPE__ uint8_t;
 typedef __UINT16_TYPE__ uint16_t;
 typedef __UINT32_TYPE__ uint32_t;
 typedef __UINT64_TYPE__ uint64_t;
+// An integer of a float that the compiler may know: out of range it takes the nearest integer, x86 the lowest.
+template <typename I, typename T> INLINE I integer_in_range(T x) {
+#if defined(__x86_64__)
+  const T bound = (T)((uint64_t)1 << (sizeof(I) * 8 - 1));
+  return x >= -bound && x < bound ? (I)x : (I)((uint64_t)1 << (sizeof(I) * 8 - 1));
+#else
+  return (I)x;
+#endif
+}
 """
 
 _ARITHMETIC = """\
