@@ -11,6 +11,7 @@ from torch.fx import Graph, GraphModule, symbolic_trace
 
 from aot_autograd import trace_joint
 from aot_autograd.pipeline import compile_joint
+from fx_interface.errors import UnsupportedProgramError
 from fx_interface.regions import mapped, pushed
 
 F64 = torch.float64
@@ -104,3 +105,17 @@ def test_zeros_of_the_program_are_multiplied_as_any_numbers(library: Any, interp
     run = compile_joint(graph, inputs, operators=library, forward_compiler=interpreter)
     torch.testing.assert_close(run(*inputs)[1], graph(*inputs)[1], equal_nan=True)
     assert run(*inputs)[1].isnan().all()
+
+
+@pytest.mark.parametrize(
+    "shown", [lambda x, w: (x.as_strided((2,), (1,)),), lambda x, w: (x.as_strided((2,), (3,)),)]
+)
+def test_strided_views_of_memory_with_gaps_are_refused(shown: Any, library: Any, interpreter: Any) -> None:
+    """Torch copies the change into zeros of such memory, and shows a gap as a zero."""
+    graph, memory = pushing(shown), torch.arange(9.0).reshape(3, 3)
+    whole, column = [memory, memory.cos(), memory], [memory[:, 0], memory[:, 1], memory]
+    run = compile_joint(graph, whole, operators=library, forward_compiler=interpreter)
+    for expected, found in zip(graph(*whole), run(*whole), strict=True):
+        assert torch.equal(found, expected)
+    with pytest.raises(UnsupportedProgramError, match="AOT121"):
+        compile_joint(graph, column, operators=library, forward_compiler=interpreter)

@@ -15,6 +15,7 @@ from typing import Any
 
 import torch
 from torch._ops import OpOverload
+from torch.autograd import forward_ad
 
 from aot_autograd.functionalization.calls import compute, values_of, view
 from aot_autograd.recording.trace import Trace, TracedTensor
@@ -31,6 +32,8 @@ def as_strided(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapp
     source, sizes, strides, offset = _arguments(trace, args, kwargs)
     if type(source) is not TracedTensor:
         return view(trace, op, args, kwargs)
+    if forward_ad._current_level >= 0 and not _is_full(trace, source.value.spec):
+        raise _refused(trace, "a strided view is differentiated in forward direction, of a tensor with gaps")
     ahead = _ahead(trace, source, offset)
     if ahead is None or not _within(trace, source.value.spec, sizes, strides, ahead):
         base = source.storage_record.base
@@ -49,6 +52,12 @@ def as_strided(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapp
     if ahead != 0:
         source = _from(trace, _flat(trace, source, sizes, strides, ahead), ahead)
     return view(trace, aten.as_strided.default, (source, *args[1:3]), {})
+
+
+def _is_full(trace: Trace, spec: TensorSpec) -> bool:
+    """Whether a tensor shows all of its memory. Torch copies the change of one that does not, gaps included, where it
+    lies otherwise in memory; here a change has memory of its own."""
+    return trace.env.decide(Relation("==", spec.numel, spec.extent))
 
 
 def _note_beyond(trace: Trace, source: TracedTensor, sizes: Any, strides: Any, ahead: IntLike) -> None:
