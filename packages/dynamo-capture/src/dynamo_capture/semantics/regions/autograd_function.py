@@ -28,6 +28,7 @@ from dynamo_capture.semantics.regions.histories import history_of
 from dynamo_capture.semantics.regions.tracing import call_region, trace_body
 from dynamo_capture.semantics.regions.transforms.body import TransformBody
 from dynamo_capture.semantics.registry import handles
+from dynamo_capture.semantics.tensors.results.given_views import GIVEN_AS_VIEW
 from dynamo_capture.values import NONE, TensorMeta, TensorValue, TupleValue, Value, is_none, tensors_of
 from dynamo_capture.values.base import Context
 from fx_interface.python_runtime.quick_dataclasses import dataclass
@@ -370,6 +371,9 @@ def _result(node: Node, value: TensorValue, meta: TensorMeta, call: _Call) -> Va
     if value.memory is not value or _is_in(value, call.given):
         made.show(value.memory)
         made.refuses_writes = True
+        if len(call.outputs) == len(call.results) and not call.ctx.non_differentiable:
+            place = next(i for i, one in enumerate(call.results) if one is value)
+            node.meta[GIVEN_AS_VIEW] = (call.cls.__name__, place, len(call.results))
     return made
 
 

@@ -324,7 +324,7 @@ class Operations(Outcomes):
         tx = self._tx
         written = [tensors[index] for index in outcome.written]
         writes.check_resized([tensors[index] for index in outcome.resized])
-        writes.check_refused_views(written, tensors)
+        writes.check_refused_views(tx, written, tensors)
         views.check_views(tx, outcome, tensors)
         self._note_leaves(outcome, tensors)
         if outcome.writes or outcome.updates:

@@ -8,9 +8,11 @@ from typing import Any
 import torch
 
 from dynamo_capture.foundation.break_kinds import UNTRACEABLE
-from dynamo_capture.foundation.errors import GraphBreak
+from dynamo_capture.foundation.errors import GraphBreak, UserRaise
 from dynamo_capture.graph.graph_builder import is_given
+from dynamo_capture.semantics.tensors.results.given_views import refusal
 from dynamo_capture.values import TensorValue
+from dynamo_capture.values.base import Context
 
 
 def may_be_refused(written: Sequence[TensorValue], tensors: Sequence[TensorValue]) -> bool:
@@ -52,15 +54,20 @@ def renews_history(tensors: Sequence[TensorValue], written: Sequence[object]) ->
     )
 
 
-def check_refused_views(written: Sequence[TensorValue], tensors: Sequence[TensorValue]) -> None:
-    """A graph break where autograd is to follow a write to a view, and refuses it: the view is one of a tensor that
-    was made a leaf here, of a function that gives several views (``x.unbind()[0].mul_(2)``), or was made without
-    gradients. Torch says so at its line, with its own words, behind all effects of the program until then."""
+def check_refused_views(tx: Context, written: Sequence[TensorValue], tensors: Sequence[TensorValue]) -> None:
+    """Where autograd is to follow a write to a view, and refuses it: a RuntimeError of the program if the view is known
+    to be a custom function's result. A graph break if it is one of a tensor that was made a leaf here, of a function
+    that gives several views (``x.unbind()[0].mul_(2)``), or was made without gradients. Torch says so at its line, with
+    its own words, behind all effects of the program until then."""
     if not torch.is_grad_enabled():
         return
     if any(map(_is_view_of_new_leaf, written)):
         raise GraphBreak(UNTRACEABLE, "a view of a leaf, whose gradient is asked for, is written to")
-    if any(one.refuses_writes for one in written) and any(one.meta.requires_grad for one in tensors):
+    refused = [one for one in written if one.refuses_writes]
+    if refused and any(one.meta.requires_grad for one in tensors):
+        error = refusal(refused[0])
+        if error is not None:
+            raise UserRaise(tx.exception(error))
         raise GraphBreak(UNTRACEABLE, "a view is written to whose writes autograd does not follow")
 
 
