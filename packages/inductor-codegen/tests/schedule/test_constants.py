@@ -107,3 +107,19 @@ def test_integers_of_floats_out_of_range(source: torch.dtype, target: torch.dtyp
     found = compile_graph(graph.build(*results), CodegenOptions())(counts)
     for one, other in zip(found, expected, strict=True):
         assert one.tolist() == other.tolist()
+
+
+def test_numbers_that_are_used_again_and_again() -> None:
+    """Whether memory has a part in a number is asked once of each of its parts."""
+    graph = ExampleGraph()
+    x = graph.input(torch.ones(8), "x")
+    known = graph.call(p.iota, 8, 0, 1, torch.int64, torch.device("cpu"))
+    expected = torch.arange(8)
+    for _ in range(24):
+        known = graph.call(p.bitwise_xor, graph.call(p.add, known, known), known)
+        expected = (expected + expected) ^ expected
+    numbers = graph.call(p.convert_dtype, known, torch.float64)
+    whole = graph.call(p.convert_dtype, graph.call(p.mul, numbers, 0.5), torch.int32)
+    result = graph.call(p.add, graph.call(p.convert_dtype, whole, torch.float32), x)
+    (found,) = compile_graph(graph.build(result), CodegenOptions())(torch.ones(8))
+    assert torch.equal(found, (expected.double() * 0.5).to(torch.int32).float() + 1)

@@ -68,7 +68,8 @@ def operation(node: Apply, args: list[str]) -> str:
     if node.op == "where":
         return f"{args[0]} ? {args[1]} : {args[2]}"
     if node.op == "convert_dtype":
-        return converted(args[0], compute, node.dtype, may_fold=is_foldable(node.args[0]))
+        to_integer = compute.is_floating_point and not node.dtype.is_floating_point
+        return converted(args[0], compute, node.dtype, may_fold=to_integer and is_foldable(node.args[0]))
     if node.op in _ROUNDED_PLAINLY:
         return f"{_ROUNDED_PLAINLY[node.op]}({text_of_float(args[0], compute)})"
     if node.op in ("wrap_index", "check_index"):
@@ -84,15 +85,25 @@ def operation(node: Apply, args: list[str]) -> str:
 
 def is_foldable(node: Scalar) -> bool:
     """Whether the C++ compiler may know the number, or one that is chosen for it: no memory has a part in it."""
-    match node:
-        case Constant() | IndexValue():
-            return True
-        case Apply("where", (_, one, other)) | Guarded(_, one, other):
-            return is_foldable(one) or is_foldable(other)
-        case Apply(_, args):
-            return all(map(is_foldable, args))
-        case _:
-            return False
+    known: dict[Scalar, bool] = {}
+
+    def found(one: Scalar) -> bool:
+        if one not in known:
+            known[one] = decided(one)
+        return known[one]
+
+    def decided(one: Scalar) -> bool:
+        match one:
+            case Constant() | IndexValue():
+                return True
+            case Apply("where", (_, left, right)) | Guarded(_, left, right):
+                return found(left) or found(right)
+            case Apply(_, args):
+                return all(map(found, args))
+            case _:
+                return False
+
+    return found(node)
 
 
 def _wrapping(op: str, args: list[str], compute: torch.dtype) -> str:
