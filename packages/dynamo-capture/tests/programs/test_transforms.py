@@ -419,6 +419,8 @@ def test_parameters_that_are_replaced_again_and_again(whole, program):
         lambda x: vjp(lambda a: (a, a), x)[1](x, x),
         lambda x: vjp(lambda a: None, x),
         lambda x: vjp(lambda a: (a, 1), x),
+        lambda x: vjp(lambda a: a.int(), x)[1](x),
+        lambda x: jacrev(lambda a: (a, a > 0))(x),
         lambda x: jacrev(lambda a: None)(x),
         lambda x: jacrev(lambda a: ())(x),
         lambda x: jacrev(lambda a: "text")(x),

@@ -136,8 +136,11 @@ def vjp(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
         result, aux = without_aux(tx, result)
         leaves_of(tx, aux, only=True)
         more = [aux]
-    if not leaves_of(tx, result, only=True):
+    leaves = leaves_of(tx, result, only=True)
+    if not leaves:
         raise GraphBreak(TRANSFORM, "vjp() of a function that returns no tensor")
+    if not all(is_differentiable(leaf.meta.spec.dtype) for leaf in leaves):
+        raise GraphBreak(TRANSFORM, "vjp() of a function that returns integers")
     return TupleValue([result, pullback, *more])
 
 
