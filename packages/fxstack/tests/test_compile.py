@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import torch
 from torch import nn
+from torch.nn.utils.rnn import pack_padded_sequence
 from torch.utils.flop_counter import FlopCounterMode
 
 import fxstack
@@ -173,3 +174,44 @@ def test_compiling_what_is_compiled_starts_from_the_original() -> None:
     assert len(graphs) == 1
     model = nn.Linear(2, 2)
     assert original(fxstack.compile(fxstack.compile(model))) is model
+
+
+class _Packed(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.GRU(2, 3, batch_first=True)
+
+    def forward(self, x, lengths):
+        made, _ = self.layer(pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False))
+        return made.data
+
+
+@pytest.mark.parametrize(
+    ("settings", "own"),
+    [
+        ({}, True),
+        ({"mode": "strict"}, False),
+        ({"backend": "aot_eager"}, False),
+        ({"backend": "eager"}, False),
+    ],
+    ids=["default", "strict", "aot_eager", "eager"],
+)
+def test_packed_layers_have_gradients_of_their_own_where_roundings_may_differ(settings, own):
+    torch.manual_seed(0)
+    module = _Packed()
+    x, lengths = torch.randn(3, 20, 2), torch.tensor([20, 2, 13])
+    fast = fxstack.compile(module, **settings)
+
+    def run(program):
+        module.zero_grad()
+        rows = program(x, lengths)
+        (rows * rows).sum().backward()
+        return rows, [one.grad for one in module.parameters()]
+
+    (expected, exact), (found, gradients) = run(module), run(fast)
+    assert torch.equal(expected, found)
+    assert ("_Layer" in found.grad_fn.name()) is own
+    if own:
+        torch.testing.assert_close(gradients, exact)
+    else:
+        assert all(map(torch.equal, gradients, exact))

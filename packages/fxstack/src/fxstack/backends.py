@@ -73,6 +73,11 @@ class Inductor:
     options: Options | None = None
     interface_version: tuple[int, int] = INTERFACE_VERSION
 
+    @property
+    def is_strict(self) -> bool:
+        """Whether results have eager's last bits."""
+        return (self.options or Options.make(None)).mode == "strict"
+
     def configure(self, options: Options) -> Inductor:
         """This backend with the given options."""
         return Inductor(options)

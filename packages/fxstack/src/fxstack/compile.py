@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar, overload
 
+import torch
 from torch import nn
 from torch.fx import GraphModule
 
@@ -16,7 +17,7 @@ import dynamo_capture
 from dynamo_capture.foundation.break_kinds import CONTROL_FLOW, OTHER_INTERPRETER
 from fx_interface import Backend, plugins
 from fx_interface.errors import UnknownBackendError
-from fxstack.backends import inductor, named, resolve
+from fxstack.backends import Inductor, inductor, named, resolve
 from fxstack.options import ARGUMENTS, MODES, OptionError, Options, check_choices, is_own_option
 from primtorch_decomps import LIBRARY
 
@@ -113,6 +114,7 @@ def compile(
         recompile_limit=recompile_limit,
         name=name,
         guard_filter=_guard_filter(options),
+        in_python=_in_python(compiler),
     )
     if model is None:
         return lambda decorated: _apply(decorated, capture)
@@ -185,6 +187,25 @@ def _backend(
         options = {key: value for key, value in options.items() if key not in theirs}
         passed |= {"options": theirs} if theirs else {}
     return resolve(found, Options.make(options, mode), passed, _as_torch_calls)
+
+
+def _packed_layer(kind: str, *args: Any, **kwargs: Any) -> Any:
+    from aot_autograd.operators.packed_layers import called  # few programs have such layers
+
+    return called(kind, *args, **kwargs)
+
+
+_PACKED_LAYERS = {
+    getattr(torch, kind): functools.partial(_packed_layer, kind)
+    for kind in ("gru", "lstm", "rnn_tanh", "rnn_relu")
+}
+
+
+def _in_python(compiler: object) -> Mapping[Callable[..., Any], Callable[..., Any]]:
+    """What Python calls in place of functions of torch behind a graph break: where gradients need not have eager's last
+    bits, as in generated code."""
+    ours = getattr(compiler, "backend", compiler)
+    return _PACKED_LAYERS if isinstance(ours, Inductor) and not ours.is_strict else {}
 
 
 def _as_torch_calls(

@@ -108,7 +108,7 @@ class Assembly:
         which runs as it is; the others are in the middle of calls. ``blocks`` are entered then, outermost first."""
         frame, emitter = self._frame, self._emitter
         for suspended in frames:
-            take_methods_apart(suspended.stack)
+            take_methods_apart(suspended.stack, self._tx.policy.functions.in_python)
         called = bridge(frames, resumes) if len(frames) > 1 else None
         enter = first_of_call(self._body, frame.next) if called is None else frame.next - 1
         kept = frame_locals(frame, frames[-1].stack)

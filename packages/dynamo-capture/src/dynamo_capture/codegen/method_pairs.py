@@ -1,15 +1,16 @@
 """Methods that a graph break finds loaded and not called yet: they are handed over as Python has them on its stack, the
-method of the class beside its self, so that the call says of arguments that it refuses what it says in eager. Of some
-functions another is called, which gives the same at less cost."""
+method of the class beside its self, so that the call says of arguments that it refuses what it says in eager. What is
+called in place of another function (``optimize(in_python=...)``) takes that one's place."""
 
 from __future__ import annotations
 
 import types
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import fx_guards
 from dynamo_capture._eval_frame import leaves_methods
 from dynamo_capture.bytecode.versions.running import RULES
-from dynamo_capture.runtime.calls.recurrences import AT_LESS_COST
 from dynamo_capture.values import (
     CALLED_BY_ITSELF,
     CALLED_WITH_SELF,
@@ -24,14 +25,16 @@ _METHODS = (types.FunctionType, types.MethodDescriptorType, types.WrapperDescrip
 """What Python's instruction leaves beside its self."""
 
 
-def take_methods_apart(stack: list[Value]) -> None:
+def take_methods_apart(
+    stack: list[Value], in_python: Mapping[Callable[..., Any], Callable[..., Any]]
+) -> None:
     """Put methods and their selves where the trace has bound methods, which are called by themselves."""
     for place, value in enumerate(stack):
         if value is CALLED_BY_ITSELF or value is CALLED_WITH_SELF:
             stack[place : place + 2] = _pair(value, stack[place + 1])
-        elif isinstance(value, NullValue):
+        elif in_python and isinstance(value, NullValue):
             called = place + (1 if RULES.null_before_callable else -1)
-            stack[called] = _at_less_cost(stack[called])
+            stack[called] = _called_instead(stack[called], in_python)
 
 
 def _pair(by: Value, loaded: Value) -> tuple[Value, Value]:
@@ -45,9 +48,9 @@ def _pair(by: Value, loaded: Value) -> tuple[Value, Value]:
     return CALLED_BY_ITSELF, loaded
 
 
-def _at_less_cost(function: Value) -> Value:
-    """Another function for one that is called."""
+def _called_instead(function: Value, in_python: Mapping[Callable[..., Any], Callable[..., Any]]) -> Value:
+    """What is called in place of a function."""
     if not isinstance(function, Const) or type(function.value) is not types.BuiltinFunctionType:
         return function
-    found = AT_LESS_COST.get(function.value)
+    found = in_python.get(function.value)
     return function if found is None else Const(found)

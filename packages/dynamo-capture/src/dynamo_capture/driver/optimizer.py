@@ -8,8 +8,8 @@ import inspect
 import logging
 import os
 import weakref
-from collections.abc import Callable
-from types import CodeType, FunctionType, MethodType
+from collections.abc import Callable, Mapping
+from types import CodeType, FunctionType, MappingProxyType, MethodType
 from typing import Any, Literal
 from weakref import WeakKeyDictionary
 
@@ -200,6 +200,7 @@ def optimize(
     concurrent: Literal["wait", "eager"] = "wait",
     name: str | None = None,
     guard_filter: GuardFilter | None = None,
+    in_python: Mapping[Callable[..., Any], Callable[..., Any]] = MappingProxyType({}),
 ) -> Optimizer:
     """A decorator that captures the graphs of a function and gives them to ``backend``.
 
@@ -212,13 +213,17 @@ def optimize(
     under ``fullgraph`` if the limit was stated.
     ``concurrent``: what a call does whose function another thread is compiling: wait for it, or run as it is.
     ``name``: what profilers show for the function, in place of its own name. ``guard_filter(entries)`` says of each
-    guard (``GuardEntry``) whether it is checked; the program vouches for those that are not.
+    guard (``GuardEntry``) whether it is checked; the program vouches for those that are not. ``in_python``: what Python
+    calls in place of a function of torch, where a graph has ended at its call; uncompiled itself.
     """
     library = _default_library() if operators is None else operators
     memo = _MEMOS.setdefault(library, {})
     session = Session(backend, library, fullgraph, dynamic, memo, waits=concurrent == "wait")
     session.limit_is_stated = recompile_limit is not None
     session.guard_filter = guard_filter
+    if in_python:
+        replaced = {function: frame_hook.disabled(other) for function, other in in_python.items()}
+        session.functions.in_python = replaced
     session.alone = _alone
     return Optimizer(session, recompile_limit, name)
 

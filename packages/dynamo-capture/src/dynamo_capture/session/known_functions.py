@@ -5,10 +5,10 @@ By the identity of their code, which is kept alive.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
 from types import CodeType
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from fx_interface.errors import UserLocation
 from fx_interface.python_runtime.quick_dataclasses import dataclass
@@ -52,6 +52,7 @@ class KnownFunctions:
     without_levels: dict[int, CodeType] = field(default_factory=dict)
     without_caches: dict[int, CodeType] = field(default_factory=dict)
     without_replay: dict[int, CodeType] = field(default_factory=dict)
+    in_python: Mapping[Callable[..., Any], Callable[..., Any]] = field(default_factory=dict)
 
     def is_small(self, code: CodeType) -> bool:
         """Whether this is surely no large part of a program."""

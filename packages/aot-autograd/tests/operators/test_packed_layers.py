@@ -6,11 +6,11 @@ import pytest
 import torch
 from torch.nn.utils.rnn import pack_padded_sequence
 
-from dynamo_capture.runtime.calls import recurrences
+from aot_autograd.operators import packed_layers
 
 LENGTHS = torch.tensor([19, 3, 17, 17, 1, 2])
 CLASSES = {"gru": torch.nn.GRU, "lstm": torch.nn.LSTM}
-FORMS = list(itertools.product(recurrences.KINDS, (False, True), (1, 2), (True, False)))
+FORMS = list(itertools.product(packed_layers.KINDS, (False, True), (1, 2), (True, False)))
 
 
 class Example:
@@ -50,7 +50,7 @@ def taking(kind):
     """The operator of a kind, which must not be left to torch."""
 
     def run(*given):
-        results = recurrences.AT_LESS_COST[recurrences.KINDS[kind]](*given)
+        results = packed_layers.AT_LESS_COST[packed_layers.KINDS[kind]](*given)
         assert "_Layer" in type(results[0].grad_fn).__name__
         return results
 
@@ -60,7 +60,7 @@ def taking(kind):
 @pytest.mark.parametrize(("kind", "bidirectional", "layers", "bias"), FORMS)
 def test_results_and_gradients_are_those_of_torch(kind, bidirectional, layers, bias):
     example = Example(kind, bidirectional, layers, bias)
-    expected, found = example.run(recurrences.KINDS[kind]), example.run(taking(kind))
+    expected, found = example.run(packed_layers.KINDS[kind]), example.run(taking(kind))
     for one, two in zip(expected[0], found[0], strict=True):
         assert torch.equal(one, two)
     for one, two in zip(itertools.chain(*expected[1:]), itertools.chain(*found[1:]), strict=True):
@@ -68,7 +68,7 @@ def test_results_and_gradients_are_those_of_torch(kind, bidirectional, layers, b
         assert one.stride() == two.stride()
 
 
-@pytest.mark.parametrize("kind", recurrences.KINDS)
+@pytest.mark.parametrize("kind", packed_layers.KINDS)
 def test_gradients_are_as_near_to_float64_as_those_of_torch(kind):
     """Of single precision, on the same numbers in double precision."""
 
@@ -81,10 +81,10 @@ def test_gradients_are_as_near_to_float64_as_those_of_torch(kind):
         results = example.call(operator)
         return torch.autograd.grad(sum((one * one).sum() for one in results), example.leaves)
 
-    exact = gradients(recurrences.KINDS[kind], torch.float64)
+    exact = gradients(packed_layers.KINDS[kind], torch.float64)
     usual, found = (
         sum(float((one.double() - two).square().sum()) for one, two in zip(made, exact, strict=True)) ** 0.5
-        for made in (gradients(run, torch.float32) for run in (recurrences.KINDS[kind], taking(kind)))
+        for made in (gradients(run, torch.float32) for run in (packed_layers.KINDS[kind], taking(kind)))
     )
     assert found <= 1.5 * usual
 
@@ -133,7 +133,7 @@ def test_other_forms_are_left_to_torch(change):
             return str(error)
         return type(results[0].grad_fn).__name__
 
-    assert outcome(torch.gru) == outcome(recurrences.AT_LESS_COST[torch.gru])
+    assert outcome(torch.gru) == outcome(packed_layers.AT_LESS_COST[torch.gru])
 
 
 def test_hooks_see_what_torch_saves():
@@ -145,4 +145,4 @@ def test_hooks_see_what_torch_saves():
             Example("gru", False, 1, True).call(operator)
         return seen
 
-    assert saved(torch.gru) == saved(recurrences.AT_LESS_COST[torch.gru])
+    assert saved(torch.gru) == saved(packed_layers.AT_LESS_COST[torch.gru])

@@ -14,8 +14,7 @@ from typing import Any, Final
 
 import torch
 
-from dynamo_capture.hook.frame_hook import disabled
-from dynamo_capture.runtime.calls.recurrent_steps import Layer, Rows, backward_of
+from aot_autograd.operators.recurrent_steps import Layer, Rows, backward_of
 from fx_interface.torch_internals.torch_state import saved_tensors_are_watched
 
 KINDS: Final[dict[str, Callable[..., Any]]] = {
@@ -39,9 +38,9 @@ def called(kind: str, *args: Any, **kwargs: Any) -> Any:
 
 
 AT_LESS_COST: Final[dict[Callable[..., Any], Callable[..., Any]]] = {
-    function: disabled(functools.partial(called, kind)) for kind, function in KINDS.items()
+    function: functools.partial(called, kind) for kind, function in KINDS.items()
 }
-"""What is called in place of torch's operators where a graph has ended at them."""
+"""What may be called in place of torch's operators where gradients may be rounded otherwise."""
 
 
 def _of_packed(
