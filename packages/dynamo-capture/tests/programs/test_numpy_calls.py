@@ -212,4 +212,4 @@ def test_another_form_compiles_again(whole):
     def f(a):
         return a.sum(axis=0), np.sqrt(a.mean())
 
-    whole(f, *[(np.ones((n, 3), dtype) * n,) for n in (2, 3, 5) for dtype in (np.float32, np.float64)])
+    whole(f, *[(np.ones((n, 3), dtype) * n * n,) for n in (2, 3, 5) for dtype in (np.float32, np.float64)])
