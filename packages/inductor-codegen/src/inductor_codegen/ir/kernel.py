@@ -124,7 +124,10 @@ class Kernel:
     the addresses of the buffers, the sizes and the bits of the floats in order, and which share of the work to do
     (``codegen.cpp.sharing``). It returns 0, or 1 when an index that came from data was out of range (nothing outside of
     any buffer was touched; the caller raises IndexError). Pointers of one call may be equal only where the program's
-    ``Reuse`` made them so. ``narrow``: its indices fit 32 bits with all sizes that it is called with.
+    ``Reuse`` made them so. ``narrow``: its indices fit 32 bits with all sizes that it is called with. ``windows``: a
+    GPU's programs take the points of its last outer or only inner loop side by side, and of all others a few; what it
+    sums over (``inner``, then) they take one point after the other. ``taps``: a reduction that has a sum for each tap
+    of a window, so that a GPU's programs hold few elements of each.
     """
 
     name: str
@@ -135,6 +138,8 @@ class Kernel:
     passes: tuple[Pass, ...]
     comments: tuple[str, ...] = ()
     narrow: bool = False
+    windows: bool = False
+    taps: bool = False
 
     @property
     def buffers(self) -> tuple[BufferParameter, ...]:

@@ -50,6 +50,8 @@ class _Printer:
         lines = [f"kernel {name}({', '.join(map(_parameter, kernel.parameters))})"]
         lines.append(
             f"  outer {_loops(kernel.outer)}  inner {_loops(kernel.inner)}  vector {kernel.vector.value}"
+            + "  windows" * kernel.windows
+            + "  taps" * kernel.taps
         )
         for number, step in enumerate(kernel.passes):
             lines.append(f"  pass {number}")

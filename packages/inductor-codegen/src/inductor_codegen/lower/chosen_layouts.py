@@ -19,13 +19,14 @@ class Layouts:
     """``results``: strides in memory of a node's result, by its position. ``arguments``: strides that a library call is
     to be given an argument in. ``moved``: the nodes that may lie elsewhere than their specs say, views included; every
     other library call is given them as the specs say. ``saved``: strides of results of the graph that another graph
-    reads, by position.
+    reads, by position. ``exact``: library calls compute eager's bits, and no kernel takes the place of one.
     """
 
     results: dict[tuple[Node, int], Sizes] = field(default_factory=dict)
     arguments: dict[tuple[Node, int], Sizes] = field(default_factory=dict)
     moved: set[Node] = field(default_factory=set)
     saved: dict[int, Sizes] = field(default_factory=dict)
+    exact: bool = False
 
     def __bool__(self) -> bool:
         return bool(self.results)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -30,9 +30,15 @@ from inductor_codegen.ir.program import Born, Buffer, FloatInput, SymbolInput, U
 from inductor_codegen.lower import formulas, joining
 from inductor_codegen.lower.chosen_layouts import AS_SPECS_SAY, Layouts
 from inductor_codegen.lower.devices import Twins
-from inductor_codegen.lower.images.channels_last import channels_last
+from inductor_codegen.lower.images.convolutions import WEIGHTS
+from inductor_codegen.lower.images.depthwise import (
+    DepthwiseConvolutions,
+    channels_last,
+    depthwise_convolution,
+)
 from inductor_codegen.lower.inner_layouts import arrange_inner_values
 from inductor_codegen.lower.products import FACTORS, PaddedProducts, PaddedResult
+from inductor_codegen.lower.results import nested, result_name, results_of, used_results
 from inductor_codegen.lower.rewrites.parts_in_place import part_by_part, place_parts
 from inductor_codegen.lower.rewrites.products_by_rows import is_given_away, product_by_rows
 from inductor_codegen.lower.rewrites.short_reductions import written_out
@@ -229,6 +235,9 @@ class Lowering(Values):
             moved = self._twins.moved(self._argument(node.args[0], known), spec, node.name, where)
             if moved is not None:
                 return moved
+        own = self._depthwise(op, node, known, where)
+        if own is not None:
+            return own[0] if single else own
         given, kept = self._padded(op, node, known, where)
         if kept is not None and isinstance(spec, TensorSpec) and not node.kwargs and is_given_away(node):
             parted = product_by_rows(op, given, kept, spec, node.name, self, where)
@@ -237,7 +246,7 @@ class Lowering(Values):
         args = tuple(self._library_argument(arg, known, where, (node, i)) for i, arg in enumerate(given))
         kwargs = tuple((name, self._library_argument(arg, known, where)) for name, arg in node.kwargs.items())
         results = self._results(op, node, where, None if kept is None else kept.operand_sizes)
-        listed = [item for _, item in _results_of(spec)]
+        listed = [item for _, item in results_of(spec)]
         aliases = reads_later(op) or any(result.alias_info is not None for result in op._schema.returns)
         numbers = tuple(None if value is None else value.number for value in results)
         born = self._sizes_born(listed, results) if self.env.symbols else ()
@@ -253,7 +262,25 @@ class Lowering(Values):
         operands = [None if value is None else operand_of(value) for value in results]
         if kept is not None and operands[0] is not None:
             return seen_through(operands[0], kept.view)
-        return operands[0] if single else _nested(spec, iter(operands))
+        return operands[0] if single else nested(spec, iter(operands))
+
+    def _depthwise(
+        self, op: OpOverload, node: Node, known: dict[Node, Any], where: UserLocation | None
+    ) -> tuple[Operand | None, ...] | None:
+        """The results of a depthwise convolution that kernels of our own compute."""
+        found = None if op not in WEIGHTS or self._layouts.exact else depthwise_convolution(node)
+        if found is None:
+            return None
+        spec, used = spec_of_node(node), {0} if op is _CONVOLUTION else used_results(node)
+        listed = [
+            self._laid_out(item, node, position)
+            if isinstance(item, TensorSpec) and position in used
+            else None
+            for position, item in results_of(spec)
+        ]
+        given = [self._argument(arg, known) for arg in node.args]
+        asked = self._layouts.arguments.get((node, found.image))
+        return DepthwiseConvolutions(self, node.name, found, where).lowered(op, given, listed, asked)
 
     def _padded(
         self, op: OpOverload, node: Node, known: dict[Node, Any], where: UserLocation | None
@@ -272,14 +299,14 @@ class Lowering(Values):
         """The values of a call's results, None for those that nobody reads."""
         spec = spec_of_node(node)
         single = isinstance(spec, TensorSpec)
-        used = _used_results(node) if not single else {0}
+        used = used_results(node) if not single else {0}
         results: list[Value | None] = []
-        for position, (place, item) in enumerate(_results_of(spec)):
+        for position, (place, item) in enumerate(results_of(spec)):
             if isinstance(item, TensorSpec) and place in used:
                 made = self._laid_out(item, node, position)
                 if padded is not None:
                     made = replace(item, sizes=padded, strides=contiguous_strides(padded))
-                results.append(self.add_value(_result_name(node, position, single), made, None, where))
+                results.append(self.add_value(result_name(node, position, single), made, None, where))
             elif item is None or isinstance(item, TensorSpec) or place not in used:
                 results.append(None)
             else:
@@ -365,29 +392,5 @@ class Lowering(Values):
 
 
 _COPY = torch.ops.aten._to_copy.default
+_CONVOLUTION = torch.ops.aten.convolution.default
 _NUMBERS = frozenset({torch.ops.aten._local_scalar_dense.default, torch.ops.aten._assert_scalar.default})
-
-
-def _used_results(node: Node) -> set[Any]:
-    """Positions of a call's results that something reads; all of them if the call itself is passed on."""
-    if all(user.target is operator.getitem for user in node.users):
-        return {user.args[1] for user in node.users}
-    return set(range(64))
-
-
-def _results_of(spec: Any) -> list[tuple[int, Any]]:
-    """The flattened results of a call, each with the place among the results of the one that it is, or is part of."""
-    if not isinstance(spec, tuple | list):
-        return [(0, spec)]
-    return [(place, item) for place, part in enumerate(spec) for _, item in _results_of(part)]
-
-
-def _nested(spec: Any, operands: Iterator[Operand | None]) -> Any:
-    """The operands of flattened results, as the call returns them."""
-    if isinstance(spec, tuple | list):
-        return tuple([_nested(part, operands) for part in spec])
-    return next(operands)
-
-
-def _result_name(node: Node, position: int, single: bool) -> str:
-    return node.name if single else f"{node.name}_{position}"

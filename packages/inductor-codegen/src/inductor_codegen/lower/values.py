@@ -133,7 +133,34 @@ class Reduction:
     dims: tuple[int, ...]
 
 
-Formula: TypeAlias = Pointwise | Fill | Iota | Pad | Cat | Gather | Reduction
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Along one dimension: ``length`` taps that stand ``gap`` elements apart, the first of them ``pad`` elements before
+    the element ``step * i`` for point i."""
+
+    length: int
+    step: int
+    pad: int
+    gap: int
+
+
+@dataclass(frozen=True, slots=True)
+class Depthwise:
+    """A convolution of each channel of ``image`` [N, C, H, W] with its own window of ``weight`` [C, 1, KH, KW], plus
+    ``bias`` [C]; what lies outside of the image counts as zero. Summed in float32.
+
+    ``transposed``: the gradient of such a convolution's image, computed from that of its result. Image and weight are
+    read in memory.
+    """
+
+    image: Operand
+    weight: Operand
+    bias: Operand | None
+    windows: tuple[Window, Window]
+    transposed: bool
+
+
+Formula: TypeAlias = Pointwise | Fill | Iota | Pad | Cat | Gather | Reduction | Depthwise
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +231,8 @@ class Lowered:
     gradients.
     ``mutated`` maps the position of an output that is an input's new content to that input. ``numbers`` maps the names
     of floats to the inputs on the CPU that hold them when the graph is called. ``within`` maps a value that is computed
-    in another's memory to that one and to the place of its first element there.
+    in another's memory to that one and to the place of its first element there. ``windows``: the gradients of depthwise
+    weights that calls give, the work of kernels of our own, each with its windows.
     """
 
     inputs: list[ProgramInput] = field(default_factory=list)
@@ -215,6 +243,7 @@ class Lowered:
     mutated: dict[int, Buffer] = field(default_factory=dict)
     numbers: dict[str, str] = field(default_factory=dict)
     within: dict[int, tuple[int, IntLike]] = field(default_factory=dict)
+    windows: dict[int, tuple[Window, Window]] = field(default_factory=dict)
 
 
 def operands_of(formula: Formula) -> tuple[Operand, ...]:
@@ -230,6 +259,8 @@ def operands_of(formula: Formula) -> tuple[Operand, ...]:
             return operands
         case Gather(operand, indices):
             return (operand, *(index for index in indices if index is not None))
+        case Depthwise(image, weight, bias):
+            return (image, weight) if bias is None else (image, weight, bias)
 
 
 def placed_in(argument: object) -> tuple[Placed, ...]:

@@ -154,6 +154,47 @@ print("fma." in compile_kernel(function, record, record.launch(1, 64), 0, target
 """
 
 
+_WINDOWS = """
+import operator
+import re
+import sys
+from pathlib import Path
+import torch
+from triton.backends.compiler import GPUTarget
+from inductor_codegen.codegen.triton.launch.module import load_module
+from inductor_codegen.codegen.triton.launch.kernels import KernelRecord, compile_kernel
+from inductor_codegen.codegen.triton.wrapper import kernels_source
+from inductor_codegen.pipeline import plan
+from inductor_codegen.testing import GpuGraph
+
+aten = torch.ops.aten
+for size in (3, 7):
+    graph = GpuGraph()
+    x, slope = (
+        graph.input(torch.randn(2, 64, 56, 56).bfloat16().to(memory_format=torch.channels_last), name) for name in "xg"
+    )
+    weight = graph.input(torch.randn(64, 1, size, size).bfloat16(), "w")
+    how = ([1, 1], [size // 2] * 2, [1, 1], False, [0, 0], 64)
+    result = graph.call(aten.convolution.default, x, weight, None, *how)
+    made = graph.call(aten.convolution_backward.default, slope, x, weight, None, *how, [True, True, False])
+    program = plan(graph.build(result, *(graph.call(operator.getitem, made, place) for place in (0, 1))))
+    file = Path(sys.argv[1]) / f"m{size}.py"
+    file.write_text(kernels_source(program))
+    functions = load_module(file)
+    for kernel in program.kernels:
+        record = KernelRecord.of(kernel)
+        function, target = getattr(functions, kernel.name), GPUTarget("cuda", 90, 32)
+        launch = record.launch(12, 6) if kernel.windows else record.launch(14, 6)
+        text = compile_kernel(function, record, launch, 3, target).asm["ptx"]
+        if kernel.windows or kernel.taps:
+            print("windows" if kernel.windows else "taps")
+            loads = re.findall(r"ld[.]global[^ ]*", text)
+            wide = [one for one in loads if ".v" in one]
+            assert len(wide) >= 3 * len(loads) / 4 - 9 * size, (kernel.name, loads)
+            assert ".local" not in text
+"""
+
+
 def _run(program: str, folder: Path, *arguments: str) -> str:
     """What a process prints that compiles kernels (here they may be interpreted)."""
     pytest.importorskip("triton")
@@ -180,6 +221,12 @@ def test_constants_are_the_dtypes(tmp_path: Path, dtype: str, count: int) -> Non
 )
 def test_a_difference_of_a_product_is_rounded_alone(tmp_path: Path, dtype: str, formula: str) -> None:
     assert _run(_CONTRACTED, tmp_path, dtype, formula) == f"{formula == 'xy + z'}\n"
+
+
+@pytest.mark.slow
+def test_windows_compile_to_wide_accesses(tmp_path: Path) -> None:
+    """Of four channels a thread, for all but the weight, without spilling; all three kernels of 3 x 3 and of 7 x 7."""
+    assert _run(_WINDOWS, tmp_path).split() == ["windows", "windows", "taps"] * 2
 
 
 @pytest.mark.slow

@@ -28,7 +28,7 @@ def convolution(
         (1, 32, 3, torch.bfloat16, True),
         (1, 32, 3, torch.float32, True),
         (32, 32, 7, torch.bfloat16, True),
-        (32, 32, 7, torch.float32, False),
+        (32, 32, 7, torch.float32, True),
         (32, 32, 3, torch.float32, True),
         (1, 4, 3, torch.bfloat16, False),
         (1, 32, 3, torch.float64, False),

@@ -7,12 +7,14 @@ row's points fit one block, there is no loop, and all passes work on the values 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 import torch
 
 from fx_interface.symbols import IntLike
 from inductor_codegen.codegen.triton import reductions
+from inductor_codegen.codegen.triton.formulas import TYPES
 from inductor_codegen.codegen.triton.index_width import index_type
 from inductor_codegen.codegen.triton.indices import size_text
 from inductor_codegen.codegen.triton.scope import LINE, Names, PointLine, Scope
@@ -27,6 +29,7 @@ from inductor_codegen.ir.kernel import (
     Store,
     extent_product,
 )
+from inductor_codegen.ir.scalar import Guarded, Scalar, operands
 
 _VECTOR = 16
 """Elements that a thread loads or stores at once at most."""
@@ -37,7 +40,9 @@ def kernel_source(kernel: Kernel) -> str:
     width = index_type(kernel)
     body = row_head(kernel, width)
     row = row_scope(kernel, body)
-    if not reduces(kernel):
+    if kernel.windows:
+        _windows(kernel, row, body, width)
+    elif not reduces(kernel):
         _pointwise(kernel, row, body, width)
     elif holds_rows(kernel):
         _held_passes(kernel, row, body, width)
@@ -107,8 +112,55 @@ def _pointwise(kernel: Kernel, row: Scope, body: list[str], width: str) -> None:
         _stores(step, scope)
 
 
+def _windows(kernel: Kernel, row: Scope, body: list[str], width: str) -> None:
+    """A tile of rows and channels, of which several points each are computed side by side. What is summed over goes in
+    a loop of one point after the other."""
+    (step,), across = kernel.passes, point_loops(kernel)
+    body.append(f"rnumel = {size_text(extent_product(across))}")
+    body += block_head(across, f"tl.program_id(1).to({width}) * RBLOCK + ", width)
+    if step.row:
+        sums = [node for node in step.points if isinstance(node, Accumulate)]
+        body += [
+            f"total{node.accumulator} = tl.zeros([XBLOCK, RBLOCK], {TYPES[node.dtype]})" for node in sums
+        ]
+        (loop,) = kernel.inner
+        turn = _points_scope(row, (*across, loop))
+        _side_by_side([node.value for node in sums], turn)
+        totals = [f"total{node.accumulator}" for node in sums]
+        added = [f"{name} += {turn.value(node.value)}" for name, node in zip(totals, sums, strict=True)]
+        body.append(f"for {loop.name} in range({size_text(loop.extent)}):")
+        body += [f"    {line}" for line in (f"{loop.name}{LINE} = {loop.name}", *turn.lines, *added)]
+    points = _points_scope(row, across)
+    points.lines = body
+    stores = [node for node in (*step.points, *step.row) if isinstance(node, Store)]
+    _side_by_side([node.value for node in stores], points)
+    write_stores(stores, points)
+
+
 def _stores(step: Pass, scope: Scope) -> None:
     write_stores([node for node in step.points if isinstance(node, Store)], scope)
+
+
+def _side_by_side(values: Sequence[Scalar], scope: Scope) -> None:
+    """Write what is computed for several points in turns: what they share is then used by all, and let go."""
+    for nodes in itertools.zip_longest(*map(_outside_of_guards, values)):
+        for node in nodes:
+            if node is not None:
+                scope.value(node)
+
+
+def _outside_of_guards(root: Scalar) -> list[Scalar]:
+    """What a value is computed from at every point, operands first."""
+    found: dict[Scalar, None] = {}
+    pending = [(root, False)]
+    while pending:
+        node, expanded = pending.pop()
+        if expanded or isinstance(node, Guarded):
+            found[node] = None
+        elif node not in found:
+            pending.append((node, True))
+            pending.extend((operand, False) for operand in reversed(operands(node)))
+    return list(found)
 
 
 def _ends_unaligned(inner: Sequence[LoopVar]) -> bool:

@@ -171,6 +171,8 @@ class Scope:
                 f"{condition} = {self.mask} & {' & '.join(self._guard(guard) for guard in guards)}"
             )
             inside = self._under(condition, (guards, True))
+        if _is_zero_beside(body, other):
+            return inside.value(body)
         outside = self
         if _loads(other):
             found = self.subscopes.get((guards, False))
@@ -257,6 +259,13 @@ def _table(computing: torch.dtype) -> dict[str, str]:
     if computing.is_floating_point:
         return {**POINTWISE, **DOUBLE} if computing == torch.float64 else POINTWISE
     return {**POINTWISE, **INTEGER, **(BOOLEAN if computing == torch.bool else {})}
+
+
+def _is_zero_beside(body: Scalar, other: Scalar) -> bool:
+    """Whether a load, which gives zero where its mask does not hold, is all of what is chosen by that."""
+    return (
+        isinstance(body, Load) and isinstance(other, Constant) and repr(other.value) in ("0", "0.0", "False")
+    )
 
 
 def _loads(scalar: Scalar) -> bool:

@@ -32,6 +32,8 @@ _KINDS = frozenset(("sum", "prod", "amax", "amin", "argmax", "argmin"))
 def cells_of(kernel: Kernel) -> tuple[torch.dtype, ...]:
     """The dtypes of the cell arrays; none if the kernel cannot be split."""
     nodes = _accumulators(kernel)
+    if kernel.windows or kernel.taps:
+        return ()
     if len(kernel.passes) != 1 or any(node.kind not in _KINDS or node.dtype == torch.bool for node in nodes):
         return ()
     return tuple(dtype for node in nodes for dtype in reductions.cell_dtypes(node))

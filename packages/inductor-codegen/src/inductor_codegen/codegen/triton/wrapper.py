@@ -25,7 +25,13 @@ from inductor_codegen.codegen.triton.reductions import PRELUDE
 from inductor_codegen.codegen.triton.scatter import scatter_source
 from inductor_codegen.codegen.triton.split import JOINED, PARTS, cells_of, split_source
 from inductor_codegen.ir.attention.form import AttentionKernel
-from inductor_codegen.ir.gpu.blocks import point_loops, reduces, row_loops, takes_strips
+from inductor_codegen.ir.gpu.blocks import (
+    count_totals,
+    point_loops,
+    reduces,
+    row_loops,
+    takes_strips,
+)
 from inductor_codegen.ir.kernel import Kernel, Vector, extent_product
 from inductor_codegen.ir.products.form import ProductKernel
 from inductor_codegen.ir.program import (
@@ -143,11 +149,14 @@ def _run(step: RunKernel, kernel: Kernel) -> list[str]:
     along = kernel.vector is Vector.OUTER
     arguments = [*step.buffers, *(python_size(size) for size in step.sizes), *step.floats]
     if points != "None" and not reduces(kernel):
-        strips = takes_strips(kernel)
-        lines = [f"launch = choose_tile({rows}, {points}, strips={strips})", "if launch.programs:"]
+        how = "windows=True" if kernel.windows else f"strips={takes_strips(kernel)}"
+        lines = [f"launch = choose_tile({rows}, {points}, {how})", "if launch.programs:"]
         return [*lines, _launch(kernel.name, "launch.programs, launch.parts", arguments)]
     cells = cells_of(kernel)
-    lines = [f"launch = choose({rows}, {points}, along_rows={along}, splits={bool(cells)})"]
+    how = f"along_rows={along}, splits={bool(cells)}"
+    if kernel.taps:
+        how += f", totals={count_totals(kernel)}"
+    lines = [f"launch = choose({rows}, {points}, {how})"]
     if cells:
         device = f"{step.buffers[0]}.device"
         made = [f"torch.empty(launch.parts * {rows}, dtype={dtype}, device={device})" for dtype in cells]

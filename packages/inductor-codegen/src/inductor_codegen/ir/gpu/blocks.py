@@ -28,6 +28,8 @@ def row_loops(kernel: Kernel) -> tuple[LoopVar, ...]:
     """The loops whose points are rows: all that do not stand inside of a program, across a tile or along a strip."""
     if reduces(kernel):
         return kernel.outer
+    if kernel.windows:
+        return _loops_of_points(kernel)[:-1]
     loops = (*kernel.outer, *kernel.inner)
     tile = tile_of(kernel)
     if tile is not None:
@@ -39,6 +41,8 @@ def point_loops(kernel: Kernel) -> tuple[LoopVar, ...]:
     """The loops whose points a row has; none where every point is a row."""
     if reduces(kernel):
         return kernel.inner
+    if kernel.windows:
+        return _loops_of_points(kernel)[-1:]
     tile = tile_of(kernel)
     if tile is not None:
         return (tile[1],)
@@ -46,16 +50,30 @@ def point_loops(kernel: Kernel) -> tuple[LoopVar, ...]:
     return () if along is None else (along,)
 
 
+def _loops_of_points(kernel: Kernel) -> tuple[LoopVar, ...]:
+    """The loops of a kernel that sums over windows, without the one that it sums over."""
+    return kernel.outer if kernel.passes[0].row else (*kernel.outer, *kernel.inner)
+
+
 def takes_strips(kernel: Kernel) -> bool:
     """Whether programs take points of one row each, and the rows' numbers once."""
-    return not reduces(kernel) and tile_of(kernel) is None and strip_loop(kernel) is not None
+    return (
+        not (reduces(kernel) or kernel.windows) and tile_of(kernel) is None and strip_loop(kernel) is not None
+    )
 
 
 def reduces(kernel: Kernel) -> bool:
-    """Whether the kernel has a loop inside its programs."""
+    """Whether the kernel has a loop inside its programs, whose points they share."""
+    if kernel.windows:
+        return False
     return any(isinstance(node, Accumulate) for step in kernel.passes for node in step.points) or any(
         step.row for step in kernel.passes
     )
+
+
+def count_totals(kernel: Kernel) -> int:
+    """How many reductions a kernel has."""
+    return sum(isinstance(node, Accumulate) for step in kernel.passes for node in step.points)
 
 
 def holds_rows(kernel: Kernel) -> bool:

@@ -29,6 +29,7 @@ from inductor_codegen.lower.images.convolutions import (
     loss,
     stays_row_major,
 )
+from inductor_codegen.lower.images.depthwise import channels_last
 from inductor_codegen.lower.views import Sizes
 
 aten = torch.ops.aten
@@ -40,12 +41,6 @@ _IMAGES: dict[OpOverload, tuple[tuple[int, ...], tuple[int, ...]]] = {
     aten.max_pool2d_with_indices_backward.default: ((0, 1, 7), (0,)),
 }
 """The operators that keep images as they are: which arguments and which results are images (or weights)."""
-
-
-def channels_last(sizes: Sizes) -> Sizes:
-    """The strides of [N, C, H, W] with the channels last in memory."""
-    _, channels, height, width = sizes
-    return (channels * height * width, 1, width * channels, channels)
 
 
 def choose_layouts(
@@ -71,6 +66,7 @@ def choose_layouts(
         _follow(module, found)
     if saved:
         _note_saved(module, found)
+    found.exact = exact
     return found
 
 

@@ -12,6 +12,9 @@ us of a convolution row-major and channels-last, forward and with both gradients
     float32   32x144x56x56, 3x3 of depth    142   52     448   123
     float32   32x96x56x56, 7x7 of depth     321  189    1066  2602
 
+Those of depth are kernels of our own where images lie channels-last (``depthwise``); the library's, with several
+results for each channel, are slower so in float32 if they have large windows.
+
 *On a CPU* oneDNN has images by blocks of channels, and converts row-major ones. What is saved grows with the image, and
 is most of a small or a depthwise convolution. But a channels-last weight is a copy, out of which the blocks are made
 more slowly, and where it is larger than the image that takes longer than anything saved. One thread with AVX-512 (torch
@@ -48,6 +51,7 @@ from torch.fx import Node
 from fx_interface.graph import spec_of_node
 from fx_interface.symbols import IntLike
 from fx_interface.tensor_spec import TensorSpec
+from inductor_codegen.lower.images.depthwise import depthwise_convolution
 
 aten = torch.ops.aten
 
@@ -77,7 +81,8 @@ def gain(node: Node) -> float:
     if image.device.type == "cpu":
         return _gain_on_a_cpu(node, image, weight)
     work = _count(image) * _count(weight) / _nominal(image.sizes[1])
-    return work if _is_faster_on_a_gpu(image, weight) else -work
+    faster = depthwise_convolution(node) is not None or _is_faster_on_a_gpu(image, weight)
+    return work if faster else -work
 
 
 def loss(image: TensorSpec) -> float:

@@ -4,12 +4,15 @@ cost.
 
 from __future__ import annotations
 
+import math
+
 import torch
 
 from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.symbols import product
 from inductor_codegen.lower.values import (
     Cat,
+    Depthwise,
     Fill,
     Gather,
     Iota,
@@ -203,4 +206,6 @@ def _own_cost(formula: object) -> int:
             return 2 * len(operands)
         case Gather():
             return 4
+        case Depthwise(windows=windows):
+            return 2 * math.prod(window.length for window in windows)
     return 0

@@ -9,6 +9,7 @@ from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.symbols import IntLike, product
 from inductor_codegen.lower.values import (
     Cat,
+    Depthwise,
     Formula,
     Gather,
     Lowered,
@@ -40,13 +41,14 @@ class Match(Enum):
 @dataclass(frozen=True, slots=True)
 class Edge:
     """``kept`` are the consumer's dimensions along which the element changes; ``repeats``: elements are read
-    more than once; ``few``: far fewer elements are read than there are.
+    more than once; ``few``: far fewer elements are read than there are; ``stored``: they are read in memory.
     """
 
     match: Match
     kept: tuple[int, ...] = ()
     repeats: bool = False
     few: bool = False
+    stored: bool = False
 
 
 class Edges:
@@ -83,6 +85,8 @@ class Edges:
                 if inner.match is Match.SAME:
                     return _kept_edge(index_dims, value.sizes)
                 return Edge(Match.OTHER, (), True)
+            case Depthwise(bias=bias):
+                return Edge(Match.OTHER, (), True, stored=operand is not bias)
         return Edge(Match.OTHER, (), True)
 
     def _classified(self, operand: Operand, sizes: Sizes) -> Edge:

@@ -15,7 +15,7 @@ from fx_interface.operator_facts.collectives import is_wait
 from fx_interface.operator_facts.data_errors import is_opaque
 from fx_interface.operator_facts.random_draws import draws
 from fx_interface.python_runtime.quick_dataclasses import dataclass
-from inductor_codegen.lower.values import Fill, Iota, Lowered, Placed, Reduction, Value, placed_in
+from inductor_codegen.lower.values import Depthwise, Fill, Iota, Lowered, Placed, Reduction, Value, placed_in
 from inductor_codegen.schedule.fusion.cost import TreeCost, tree_costs
 from inductor_codegen.schedule.fusion.cpu_groups import has_long_columns
 from inductor_codegen.schedule.fusion.data_dependence import Tokens
@@ -26,6 +26,7 @@ from inductor_codegen.schedule.fusion.groups import Group, Grouping, Position
 from inductor_codegen.schedule.fusion.merging import MAX_MEMBERS, Merger
 from inductor_codegen.schedule.fusion.neighbours import Neighbours
 from inductor_codegen.schedule.fusion.order import Dependencies
+from inductor_codegen.schedule.fusion.windows import computed_with_windows, takes_windows
 
 
 @dataclass(slots=True)
@@ -35,11 +36,13 @@ class _Uses:
     reads: list[tuple[int, Edge]] = field(default_factory=list)
     calls: set[int] = field(default_factory=set)
     output: bool = False
+    stored: bool = False
 
     @property
     def forced(self) -> bool:
-        """Whether something outside of kernels needs the value in memory."""
-        return self.output or bool(self.calls)
+        """Whether something outside of kernels, or a kernel that goes over it in its own way, needs the value in
+        memory."""
+        return self.output or self.stored or bool(self.calls)
 
 
 def group_values(lowered: Lowered) -> Grouping:
@@ -60,6 +63,7 @@ class _Grouper:
         self.next_unit = len(lowered.calls)
         self.merger = Merger(lowered, self.groups, self.homes, self.dependencies)
         self._collect_uses()
+        self.with_windows = computed_with_windows(lowered, self.edges, self._is_read_once)
         forced = {number for number, uses in enumerate(self.uses) if uses.forced}
         self.costs: list[TreeCost] = tree_costs(lowered, self.edges, forced)
 
@@ -67,6 +71,7 @@ class _Grouper:
         for value, edges in zip(self.lowered.values, self.edges, strict=True):
             for source, edge in edges:
                 self.uses[source].reads.append((value.number, edge))
+                self.uses[source].stored |= edge.stored
         for unit, call in enumerate(self.lowered.calls):
             for placed in placed_in((call.args, tuple(arg for _, arg in call.kwargs))):
                 self.uses[placed.source].calls.add(unit)
@@ -176,6 +181,8 @@ class _Grouper:
         domain = group.domain
         if domain.outer is not None:
             return domain.outer_axes == axes
+        if group.windows:
+            return False
         reduction = row_source(value.number, 8, self.lowered, self.edges)
         if reduction is None or any(Position.ROW in known for known in group.members.values()):
             return False
@@ -236,6 +243,8 @@ class _Grouper:
         """Whether the group computes the value itself without storing it."""
         if len(group.members) >= MAX_MEMBERS:
             return False
+        if isinstance(value.formula, Depthwise):
+            return takes_windows(group, known)
         if known in ({Position.FULL}, {Position.ROW}):
             return True
         if self._needs_divisions(value, group):
@@ -274,10 +283,12 @@ class _Grouper:
         self, value: Value, uses: _Uses, positions: dict[int, tuple[set[Position], bool]]
     ) -> Group | None:
         """A reader's group that can also store the value for all others."""
+        with_sum = value.number in self.with_windows
         for unit in sorted(positions, reverse=True):
             group = self.groups[unit]
             if (
-                positions[unit][0] not in ({Position.FULL}, {Position.ROW})
+                (with_sum and not takes_windows(group, positions[unit][0]))
+                or positions[unit][0] not in ({Position.FULL}, {Position.ROW})
                 or len(group.members) >= MAX_MEMBERS
                 or self._is_row_of_points(value, positions[unit][0], group)
             ):
@@ -286,6 +297,9 @@ class _Grouper:
             if not self.dependencies.reaches(unit, (*others, *uses.calls)):
                 return group
         return None
+
+    def _is_read_once(self, number: int) -> bool:
+        return len(self.uses[number].reads) == 1 and not self.uses[number].forced
 
     def _is_row_of_points(self, value: Value, known: set[Position], group: Group) -> bool:
         """Whether a value would be stored once a row by a kernel that reduces nothing, or that cannot reduce what it is
@@ -351,7 +365,7 @@ class _Grouper:
 
     def _promote(self, group: Group, value: Value, outer: list[bool]) -> bool:
         """Turn a group without reductions over a reduction's result into the epilogue of that reduction."""
-        if group.domain.outer is not None:
+        if group.domain.outer is not None or group.windows:
             return False
         domain = Domain(value.domain, outer)
         full = [n for n, known in group.members.items() if Position.FULL in known]
@@ -374,6 +388,8 @@ class _Grouper:
 
     def _join(self, value: Value, group: Group, known: set[Position]) -> None:
         group.members[value.number] = set(known)
+        if isinstance(value.formula, Depthwise):
+            group.windows.add(value.number)
         self.dependencies.extend(group.unit, value.number)
         if group not in self.homes[value.number]:
             self.homes[value.number].append(group)

@@ -26,7 +26,7 @@ class Position(Enum):
 @dataclass(slots=True, eq=False)
 class Group:
     """The values of one kernel. ``unit`` numbers it among the program's units; ``stored`` values go to
-    memory.
+    memory. ``windows`` are those that sum over windows of images; a group with one reduces nothing.
     """
 
     unit: int
@@ -35,6 +35,7 @@ class Group:
     members: dict[int, set[Position]] = field(default_factory=dict)
     stored: dict[int, Position] = field(default_factory=dict)
     reductions: set[int] = field(default_factory=set)
+    windows: set[int] = field(default_factory=set)
 
 
 @dataclass(frozen=True, slots=True)

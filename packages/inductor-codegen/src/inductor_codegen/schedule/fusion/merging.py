@@ -61,6 +61,7 @@ class Merger:
             self.homes[number] = [home for home in self.homes[number] if home not in (group, other)] + [group]
         group.stored |= other.stored
         group.reductions |= other.reductions
+        group.windows |= other.windows
         del self.groups[other.unit]
         self.dependencies.merge(group.unit, other.unit)
 
@@ -70,6 +71,7 @@ class Merger:
         return (
             group is not other
             and not (group.reductions or other.reductions)
+            and not (group.windows and other.windows)
             and group.domain.outer is other.domain.outer is None
             and len({*group.members, *other.members}) < MAX_MEMBERS
             and Position.ROW not in set().union(*group.members.values(), *other.members.values())

@@ -11,7 +11,7 @@ from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.symbols import IntLike, ShapeEnv, symbol
 from inductor_codegen.ir.facts.index_facts import asks
 from inductor_codegen.ir.facts.size_bounds import least_of
-from inductor_codegen.ir.index import Atom, Index, LoopVar, as_index, flatten
+from inductor_codegen.ir.index import Atom, Index, LoopVar, as_index
 from inductor_codegen.ir.kernel import (
     Access,
     Accumulate,
@@ -37,9 +37,8 @@ from inductor_codegen.ir.traverse import (
     statements_of,
 )
 from inductor_codegen.lower.values import Lowered
-from inductor_codegen.schedule.fusion.domain import Runs
 from inductor_codegen.schedule.fusion.groups import Group, Position
-from inductor_codegen.schedule.kernels.evaluate import Evaluator, Point
+from inductor_codegen.schedule.kernels.evaluate import Evaluator
 from inductor_codegen.schedule.kernels.loops import (
     across_rows,
     by_stride,
@@ -51,7 +50,9 @@ from inductor_codegen.schedule.kernels.loops import (
     vector_loop,
 )
 from inductor_codegen.schedule.kernels.passes import keep_between, split_passes, stored_late
+from inductor_codegen.schedule.kernels.points import Points
 from inductor_codegen.schedule.kernels.size_names import SizeRenamer, symbols_of
+from inductor_codegen.schedule.kernels.unrolling import turns
 
 IN_CACHE = 4096
 """Points of a row up to which what a pass has loaded is still in the nearest cache in the next."""
@@ -112,60 +113,35 @@ def build_kernel(group: Group, lowered: Lowered, env: ShapeEnv) -> Launch:
 def _evaluate(group: Group, lowered: Lowered, env: ShapeEnv, builder: ScalarBuilder) -> _Body:
     domain = group.domain
     evaluator = Evaluator(lowered, env, builder, set(group.members))
-    points = _Points(group, lowered)
-    for number in sorted(group.members):  # in topological order: keeps the recursion of the evaluator shallow
-        value = lowered.values[number]
-        known = group.members[number]
-        if number in group.reductions:
-            evaluator.reduction(value, points.full(value.domain))
-        elif Position.FULL in known:
-            evaluator.value(number, points.full(value.sizes))
-        elif Position.ROW in known:
-            evaluator.value(number, points.row(value.sizes))
+    points = Points(group, lowered)
+    evaluator.tap_loop = points.tap_loop
     stores: list[Store] = []
     row_stores: list[Store] = []
-    for number, position in sorted(group.stored.items()):
-        value = lowered.values[number]
-        point = points.full(value.sizes) if position is Position.FULL else points.row(value.sizes)
-        store = Store(value.name, value.layout.address(point), evaluator.value(number, point))
-        (stores if position is Position.FULL else row_stores).append(store)
-    kept = [True] * len(domain.dims) if domain.outer is None else domain.outer
-    if group.device.type == "cuda" and not group.reductions and not row_stores:
-        kept = [True] * len(domain.dims)  # a program takes any of the points, in the order of memory
-    loops = points.loops
-    outer = [loop for loop, keep in zip(loops, kept, strict=True) if keep]
-    inner = [loop for loop, keep in zip(loops, kept, strict=True) if not keep]
-    return _Body(outer, inner, stores, row_stores, evaluator.accumulations)
-
-
-class _Points:
-    """The loop variables of a group, and each member's index in terms of them."""
-
-    def __init__(self, group: Group, lowered: Lowered) -> None:
-        self._domain = group.domain
-        for number, known in group.members.items():  # cut as finely as any member needs before naming loops
+    for places in turns(group, points.unrolled):
+        points.fixed = places
+        for number in sorted(group.members):  # in order: keeps the recursion of the evaluator shallow
             value = lowered.values[number]
-            if Position.ROW in known and self._domain.outer is not None:
-                self._domain.align_row(value.sizes)
-            if number in group.reductions or Position.FULL in known:
-                self._domain.align(value.domain)
-        self.loops = [LoopVar(f"i{axis}", size) for axis, size in enumerate(self._domain.dims)]
-
-    def full(self, sizes: tuple[IntLike, ...]) -> Point:
-        """The index of a member that runs over all loops."""
-        return self._point(self._domain.align(sizes))
-
-    def row(self, sizes: tuple[IntLike, ...]) -> Point:
-        """The index of a member that runs over the outer loops."""
-        return self._point(self._domain.align_row(sizes))
-
-    def _point(self, runs: Runs | None) -> Point:
-        assert runs is not None
-        loops = self.loops
-        return tuple(
-            flatten([as_index(loops[axis]) for axis in run], [loops[axis].extent for axis in run])
-            for run in runs
-        )
+            known = group.members[number]
+            if number in group.reductions:
+                evaluator.reduction(value, points.full(value.domain))
+            elif Position.FULL in known:
+                evaluator.value(number, points.full(value.sizes))
+            elif Position.ROW in known:
+                evaluator.value(number, points.row(value.sizes))
+        for number, position in sorted(group.stored.items()):
+            value = lowered.values[number]
+            point = points.full(value.sizes) if position is Position.FULL else points.row(value.sizes)
+            store = Store(value.name, value.layout.address(point), evaluator.value(number, point))
+            at_points = position is Position.FULL and points.tap_loop is None
+            (stores if at_points else row_stores).append(store)
+    kept = [True] * len(domain.dims) if domain.outer is None else domain.outer
+    if group.device.type == "cuda" and not group.reductions and not (row_stores and not group.windows):
+        kept = [True] * len(domain.dims)  # a program takes any of the points, in the order of memory
+    loops = [(loop, kept[axis]) for axis, loop in enumerate(points.loops) if axis not in points.unrolled]
+    outer = [loop for loop, keep in loops if keep]
+    inner = [loop for loop, keep in loops if not keep]
+    inner += [] if points.tap_loop is None else [points.tap_loop]
+    return _Body(outer, inner, stores, row_stores, evaluator.accumulations)
 
 
 class _Finisher:
@@ -263,7 +239,8 @@ class _Finisher:
         chooses = self._group.device.type == "cpu" and asks(new_passes)
         least = [least_of(size, self._env) if chooses else None for size in sizes]
         listed = (*parameters.listed, *map(SizeParameter, own.names, least), *parameters.listed_floats)
-        kernel = Kernel("", listed, outer_loops, inner_loops, vector, new_passes, comments)
+        windows = bool(self._group.windows)
+        kernel = Kernel("", listed, outer_loops, inner_loops, vector, new_passes, comments, windows=windows)
         kernel = replace(kernel, name=kernel_name(kernel))
         where = self._lowered.values[max(self._group.members)].where
         return Launch(
@@ -344,7 +321,7 @@ class _Parameters:
                 elif isinstance(node, FloatValue):
                     self.floats.setdefault(node.name, f"f{len(self.floats)}")
         for statement in statements_of(passes):
-            if isinstance(statement, Store):
+            if isinstance(statement, Store) and statement.buffer not in stored:
                 self.buffers[statement.buffer] = f"out{len(stored)}"
                 stored.add(statement.buffer)
                 dtypes[statement.buffer] = by_name[statement.buffer].dtype

@@ -4,19 +4,21 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 
 import torch
 
 from fx_interface.symbols import IntLike, ShapeEnv
-from inductor_codegen.ir.index import Index, Loaded, as_index, at_least, flatten
+from inductor_codegen.ir.index import Index, Loaded, LoopVar, as_index, at_least, flatten
 from inductor_codegen.ir.kernel import Accumulate
 from inductor_codegen.ir.scalar import Apply, Constant, Guard, Scalar, ScalarBuilder, Total
 from inductor_codegen.ir.traverse import postorder
 from inductor_codegen.lower.values import (
     Argument,
     Cat,
+    Depthwise,
     Fill,
     Gather,
     Iota,
@@ -29,9 +31,9 @@ from inductor_codegen.lower.values import (
     RuntimeFloat,
     Value,
 )
+from inductor_codegen.schedule.kernels.points import Point
 from inductor_codegen.schedule.kernels.positions import folded, place_in
-
-Point = tuple[Index, ...]
+from inductor_codegen.schedule.kernels.windows import Tap, tap_of_loop, taps
 
 
 class Evaluator:
@@ -47,6 +49,8 @@ class Evaluator:
         self._memo: dict[tuple[int, Point], Scalar] = {}
         self._totals: dict[int, Scalar] = {}
         self.accumulations: list[Accumulate] = []
+        self.tap_loop: LoopVar | None = None
+        """The loop over the rows of a window, where these are not written out."""
 
     def known(self, number: int, point: Point, scalar: Scalar) -> None:
         """Take ``scalar`` for the element of a value at ``point``."""
@@ -117,6 +121,8 @@ class Evaluator:
                 return self._cat(cat, value, point)
             case Gather() as gather:
                 return self._gather(gather, point)
+            case Depthwise() as depthwise:
+                return self._depthwise(depthwise, value, point)
         raise AssertionError(f"value {value.name} is read where its reduction does not stand")
 
     def _pointwise(
@@ -193,6 +199,37 @@ class Evaluator:
         half = (len(parts) + 1) // 2
         before, after = (self._one_of(some, dim, point) for some in (parts[:half], parts[half:]))
         return self._make.guarded((Guard(point[dim], None, parts[half][1]),), before, after)
+
+    def _depthwise(self, sums: Depthwise, value: Value, point: Point) -> Scalar:
+        make, single = self._make, torch.float32
+        image, channel, h, w = point
+        (vertical, horizontal), (_, _, height, width) = sums.windows, sums.image.sizes
+        columns = taps(w, horizontal, width, self._env, transposed=sums.transposed)
+        if self.tap_loop is None:
+            rows = taps(h, vertical, height, self._env, transposed=sums.transposed)
+        else:
+            loop = self.tap_loop
+            index, guards = tap_of_loop(h, loop, vertical, height, self._env, transposed=sums.transposed)
+            rows = [(as_index(loop), index, guards)]
+        total: Scalar | None = None
+        for row, column in itertools.product(rows, columns):
+            weight = self._operand(sums.weight, (channel, Index(0), row[0], column[0]))
+            factors = (self._tapped(sums.image, (image, channel), row, column), weight)
+            term = make.apply("mul", tuple(make.convert(factor, single) for factor in factors), single)
+            total = term if total is None else make.apply("add", (total, term), single)
+        total = make.constant(0, single) if total is None else total
+        if self.tap_loop is not None:
+            self.accumulations.append(Accumulate(len(self.accumulations), "sum", total, single))
+            total = make.total(len(self.accumulations) - 1, single)
+        if sums.bias is not None:
+            bias = make.convert(self._operand(sums.bias, (channel,)), single)
+            total = make.apply("add", (total, bias), single)
+        return make.convert(total, value.dtype)
+
+    def _tapped(self, image: Operand, point: Point, row: Tap, column: Tap) -> Scalar:
+        (_, y, above), (_, x, beside) = row, column
+        element = self._operand(image, (*point, y, x))
+        return self._make.guarded((*above, *beside), element, self._make.constant(0, image.dtype))
 
     def _gather(self, gather: Gather, point: Point) -> Scalar:
         where = tuple(point[dim] for dim in gather.index_dims)

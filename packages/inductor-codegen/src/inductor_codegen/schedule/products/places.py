@@ -131,7 +131,7 @@ class Places:
         if not isinstance(step, RunKernel) or type(self._kernels[step.kernel]) is not Kernel:
             return ""
         kernel = self._kernels[step.kernel]
-        if reduces(kernel) or len(kernel.passes) != 1 or step.sizes:
+        if reduces(kernel) or kernel.windows or len(kernel.passes) != 1 or step.sizes:
             return ""
         pairs = zip(step.buffers, kernel.buffers, strict=True)
         seen = next(parameter.name for name, parameter in pairs if name in names)

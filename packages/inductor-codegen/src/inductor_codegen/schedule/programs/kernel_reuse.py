@@ -10,6 +10,7 @@ from typing import assert_never
 from inductor_codegen.lower.values import (
     Argument,
     Cat,
+    Depthwise,
     Fill,
     Formula,
     Gather,
@@ -93,4 +94,7 @@ class GroupKey:
                 return "gather", self._operand(operand), listed, index_dims, rest, wraps
             case Reduction(kind, operand, dims):
                 return kind, self._operand(operand), dims
+            case Depthwise(image, weight, bias, windows, transposed):
+                added = None if bias is None else self._operand(bias)
+                return "depthwise", self._operand(image), self._operand(weight), added, windows, transposed
         assert_never(formula)

@@ -18,7 +18,7 @@ from inductor_codegen.codegen.triton.launch.sizes import OPTIONS, Launch, choose
 from inductor_codegen.codegen.triton.split import JOINED, PARTS, cells_of
 from inductor_codegen.ir.attention.form import AttentionKernel
 from inductor_codegen.ir.attention.tiles import gpu_tiles
-from inductor_codegen.ir.gpu.blocks import point_loops, reduces, takes_strips
+from inductor_codegen.ir.gpu.blocks import count_totals, point_loops, reduces, takes_strips
 from inductor_codegen.ir.kernel import BufferParameter, Kernel, SizeParameter, Vector
 from inductor_codegen.ir.products.form import ProductKernel
 from inductor_codegen.toolchain.kernel_processes import Image
@@ -45,7 +45,8 @@ class KernelRecord:
     """What compiling a kernel needs besides its text. ``types`` are its parameters' types as Triton writes them,
     ``cells`` those of the arrays between its two functions, if it can be split. ``tiled``: pointwise, in tiles.
     ``fixed``: warps and stages of a kernel that says itself what a program does. ``tuned``: bits of rows and points,
-    and the launch that was measured to be the fastest for these. ``strips``: tiles of one row.
+    and the launch that was measured to be the fastest for these. ``strips``: tiles of one row; ``windows``: as
+    a kernel says. ``totals``: how many taps a reduction sums.
     """
 
     name: str
@@ -57,6 +58,8 @@ class KernelRecord:
     fixed: tuple[int, int] | None = None
     tuned: tuple[int, int, Launch] | None = None
     strips: bool = False
+    windows: bool = False
+    totals: int = 0
 
     @staticmethod
     def of(kernel: Kernel) -> KernelRecord:
@@ -73,7 +76,18 @@ class KernelRecord:
         reducing = reduces(kernel)
         tiled = not reducing and bool(point_loops(kernel))
         along_rows, strips = kernel.vector is Vector.OUTER, takes_strips(kernel)
-        return KernelRecord(kernel.name, types, reducing, along_rows, cells, tiled, strips=strips)
+        totals = count_totals(kernel) if kernel.taps else 0
+        return KernelRecord(
+            kernel.name,
+            types,
+            reducing,
+            along_rows,
+            cells,
+            tiled,
+            strips=strips,
+            windows=kernel.windows,
+            totals=totals,
+        )
 
     def to_data(self) -> list[Any]:
         """JSON data."""
@@ -89,12 +103,14 @@ class KernelRecord:
             fixed,
             tuned,
             self.strips,
+            self.windows,
+            self.totals,
         ]
 
     @staticmethod
     def from_data(data: Any) -> KernelRecord:
         """What ``to_data`` wrote; ValueError or TypeError for anything else."""
-        name, types, reducing, along_rows, cells, tiled, fixed, tuned, strips = data
+        name, types, reducing, along_rows, cells, tiled, fixed, tuned, strips, windows, totals = data
         own, between = tuple(map(str, types)), tuple(map(str, cells))
         counts = None if fixed is None else (int(fixed[0]), int(fixed[1]))
         chosen = None if tuned is None else (int(tuned[0]), int(tuned[1]), Launch.from_data(tuned[2:]))
@@ -108,6 +124,8 @@ class KernelRecord:
             counts,
             chosen,
             bool(strips),
+            bool(windows),
+            int(totals),
         )
 
     def launch(self, rows: int, points: int) -> Launch:
@@ -117,9 +135,10 @@ class KernelRecord:
         if self.tuned is not None and self.tuned[:2] == (rows, points):
             return self.tuned[2]
         if self.tiled:
-            return choose_tile(1 << rows, 1 << points, strips=self.strips)
+            return choose_tile(1 << rows, 1 << points, strips=self.strips, windows=self.windows)
         length = 1 << points if self.reduces else None
-        return choose(1 << rows, length, along_rows=self.along_rows, splits=bool(self.cells))
+        splits = bool(self.cells)
+        return choose(1 << rows, length, along_rows=self.along_rows, splits=splits, totals=self.totals)
 
     def functions(self, rows: int, points: int) -> tuple[int, int, tuple[tuple[KernelRecord, Launch], ...]]:
         """What is compiled for such a launch: the number of parts of a split kernel (0: tiles), the points of one

@@ -33,6 +33,9 @@ TILE = 64
 """Rows, and points, of a tile."""
 LARGE = 1 << 26
 """Points of all rows together from which programs of a split reduction take more rows side by side."""
+OF_WINDOWS = 512
+"""Channels of points that a program which sums over windows has at once, of each of which it computes several: four a
+thread, so that all their totals are in registers."""
 SPLIT_POINTS = 2048
 """Points that a program of a split reduction holds at once, of one row."""
 
@@ -65,15 +68,19 @@ def power_of_two(value: int) -> int:
     return 1 << max(value - 1, 0).bit_length()
 
 
-def choose(rows: int, points: int | None, *, along_rows: bool, splits: bool = False) -> Launch:
+def choose(
+    rows: int, points: int | None, *, along_rows: bool, splits: bool = False, totals: int = 0
+) -> Launch:
     """The launch for ``rows`` rows of ``points`` points; None where nothing is reduced.
 
-    ``splits`` says that the kernel can be split.
+    ``splits`` says that the kernel can be split; ``totals`` counts the sums of each row where they are taps.
     """
     if points is None:
         block = min(POINTS, power_of_two(rows))
         return Launch(-(-rows // block), block, 1, 4)
     longest = LONGEST_ALONG_ROWS if along_rows else LONGEST
+    if totals:
+        return _of_taps(rows, points, totals)
     launch = _rows_at_once(rows, min(longest, power_of_two(points)), along_rows)
     if not splits or not has_many_points(power_of_two(rows) * power_of_two(points), launch.programs):
         return launch
@@ -97,6 +104,16 @@ def _part_of_columns(rows: int, points: int) -> Launch:
     return Launch(-(-rows // block), block, min(2048 // block, power_of_two(points)), 8 if large else 4)
 
 
+def _of_taps(rows: int, points: int, totals: int) -> Launch:
+    """A launch for the sums of a window's taps, of rows that lie side by side. A thread holds few elements of each."""
+    of_thread = 4 if totals <= 12 else 2
+    block, held = min(32, power_of_two(rows)), power_of_two(points)
+    if held > LONGEST_ALONG_ROWS:
+        held = max(128 * of_thread // block, 1)
+    warps = min(16, max(4, block * held // (32 * of_thread)))
+    return Launch(-(-rows // block), block, held, warps)
+
+
 def _rows_at_once(rows: int, points: int, along_rows: bool) -> Launch:
     """A launch whose programs hold ``points`` points of their rows at once."""
     block = (
@@ -109,8 +126,13 @@ def _rows_at_once(rows: int, points: int, along_rows: bool) -> Launch:
     return Launch(-(-rows // block), block, points, warps)
 
 
-def choose_tile(rows: int, points: int, *, strips: bool = False) -> Launch:
-    """The launch for tiles over ``rows`` and ``points``, or for ``strips`` of rows: ``parts`` of them lie across."""
+def choose_tile(rows: int, points: int, *, strips: bool = False, windows: bool = False) -> Launch:
+    """The launch for tiles over ``rows`` and ``points``, or for ``strips`` of rows: ``parts`` of them lie across.
+    ``windows``: of a kernel that sums over windows."""
+    if windows:
+        held = min(TILE, power_of_two(points))
+        block = min(max(1, OF_WINDOWS // held), power_of_two(rows))
+        return Launch(-(-rows // block), block, held, 4, -(-points // held))
     if strips:
         held = min(STRIP, power_of_two(points))
         block = min(max(1, STRIP // held), power_of_two(rows))
