@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,22 @@ def quiet_numpy() -> Iterator[None]:
     numpy = pytest.importorskip("numpy")
     with numpy.errstate(all="ignore"):
         yield
+
+
+@pytest.fixture(autouse=True)
+def numbers_of_one_element(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bounds of loops are arrays of one element in the interpreter, of which numpy 2.4 makes no number."""
+    if find_spec("triton") is None:
+        return
+    from triton.runtime import interpreter
+
+    original = interpreter._patch_lang_tensor
+
+    def patch(tensor: Any, scope: Any) -> None:
+        original(tensor, scope)
+        scope.set_attr(tensor, "__index__", lambda self: int(self.handle.data.item()))
+
+    monkeypatch.setattr(interpreter, "_patch_lang_tensor", patch)
 
 
 @pytest.fixture(autouse=True)

@@ -12,6 +12,9 @@ from torch import Tensor
 
 from fx_interface.dialects import prims as p
 from inductor_codegen.codegen.triton.kernel import kernel_source
+from inductor_codegen.codegen.triton.launch.kernels import KernelRecord
+from inductor_codegen.ir.gpu.blocks import point_loops
+from inductor_codegen.ir.kernel import extent_product
 from inductor_codegen.ir.program import CallExtern, Program
 from inductor_codegen.ir.verify import verify_kernel
 from inductor_codegen.pipeline import plan
@@ -32,6 +35,7 @@ CASES = {
     "line": (1, 8, 6, 6, 1, 3, (1, 1), (0, 1), (1, 1)),
     "padded": (1, 8, 3, 3, 3, 3, (1, 1), (4, 4), (1, 1)),
     "stride-of-3": (1, 8, 9, 9, 3, 3, (3, 3), (0, 0), (1, 1)),
+    "wide": (1, 8, 2, 136, 3, 3, (1, 1), (1, 1), (1, 1)),
     "one-row": (1, 8, 1, 8, 5, 5, (1, 1), (2, 2), (1, 1)),
 }
 
@@ -103,6 +107,7 @@ def test_the_loop_ir(name: str) -> None:
         ("5x5", torch.bfloat16),
         ("oblong", torch.float32),
         ("padded", torch.float16),
+        ("wide", torch.float32),
     ],
 )
 def test_in_tritons_interpreter(name: str, dtype: torch.dtype, interpret: Interpret) -> None:
@@ -147,3 +152,14 @@ def test_neighbouring_points_share_what_they_load(name: str, loads: int) -> None
     text = kernel_source(kernel)
     assert text.count("tl.load(in0") in (loads, loads - 6)  # without the taps that are outside everywhere
     assert ("for i" in text) == (name == "7x7")
+
+
+@pytest.mark.parametrize(("name", "points", "held"), [("wide", 17, 16), ("3x3", 1, 1)])
+def test_sums_of_taps_hold_few_points(name: str, points: int, held: int) -> None:
+    """Four of each channel a thread, so that several programs are on a multiprocessor; for more, a loop, once."""
+    program = Case(name, torch.float32, bias=False).program
+    (kernel,) = [kernel for kernel in program.kernels if kernel.taps]
+    assert extent_product(point_loops(kernel)) == points
+    launch = KernelRecord.of(kernel).launch(12, (points - 1).bit_length())
+    assert (launch.points, launch.warps) == (held, 4)
+    assert kernel_source(kernel).count("for roffset") == (points > held)

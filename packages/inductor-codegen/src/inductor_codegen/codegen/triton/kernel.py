@@ -48,7 +48,7 @@ def kernel_source(kernel: Kernel) -> str:
         _held_passes(kernel, row, body, width)
     else:
         for step in kernel.passes:
-            _loop_pass(step, row, kernel.inner, body, width)
+            _loop_pass(step, row, kernel.inner, body, width, whole=not kernel.taps)
     return function_text(kernel, "", (), body)
 
 
@@ -207,8 +207,10 @@ def _held_passes(kernel: Kernel, row: Scope, body: list[str], width: str) -> Non
         write_stores(step.row, row)
 
 
-def _loop_pass(step: Pass, row: Scope, inner: Sequence[LoopVar], body: list[str], width: str) -> None:
-    """One pass as a loop over blocks."""
+def _loop_pass(
+    step: Pass, row: Scope, inner: Sequence[LoopVar], body: list[str], width: str, *, whole: bool
+) -> None:
+    """One pass as a loop over blocks; ``whole``: those that are whole may be taken apart from the last."""
     accumulators = [node for node in step.points if isinstance(node, Accumulate)]
     points = accumulate(step, row, inner)
     for node in accumulators:
@@ -216,7 +218,7 @@ def _loop_pass(step: Pass, row: Scope, inner: Sequence[LoopVar], body: list[str]
     if points.lines:
         body.append(f"rnumel = {size_text(extent_product(tuple(inner)))}")
         begin = "0"
-        if _ends_unaligned(inner):
+        if whole and _ends_unaligned(inner):
             begin = "rnumel // RBLOCK * RBLOCK"
             body.append(f"for roffset in range(0, {begin}, RBLOCK):")
             head = block_head(inner, "roffset + ", width, whole=True)

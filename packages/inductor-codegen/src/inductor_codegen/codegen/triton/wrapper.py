@@ -31,6 +31,7 @@ from inductor_codegen.ir.gpu.blocks import (
     reduces,
     row_loops,
     takes_strips,
+    window_points,
 )
 from inductor_codegen.ir.kernel import Kernel, Vector, extent_product
 from inductor_codegen.ir.products.form import ProductKernel
@@ -149,7 +150,7 @@ def _run(step: RunKernel, kernel: Kernel) -> list[str]:
     along = kernel.vector is Vector.OUTER
     arguments = [*step.buffers, *(python_size(size) for size in step.sizes), *step.floats]
     if points != "None" and not reduces(kernel):
-        how = "windows=True" if kernel.windows else f"strips={takes_strips(kernel)}"
+        how = f"windows={window_points(kernel)}" if kernel.windows else f"strips={takes_strips(kernel)}"
         lines = [f"launch = choose_tile({rows}, {points}, {how})", "if launch.programs:"]
         return [*lines, _launch(kernel.name, "launch.programs, launch.parts", arguments)]
     cells = cells_of(kernel)

@@ -22,6 +22,10 @@ PROGRAMS = 512
 """Programs that keep a GPU busy: about four for each of its multiprocessors."""
 LEAST_PARTS = 4
 """Fewer parts are not worth a second launch."""
+CHANNELS_OF_TAPS = 32
+"""Channels of a program that sums the taps of a window."""
+THREADS_OF_TAPS = 128
+"""Its threads: few, so that a multiprocessor has several such programs, which wait for memory in turns."""
 
 
 def row_loops(kernel: Kernel) -> tuple[LoopVar, ...]:
@@ -76,10 +80,25 @@ def count_totals(kernel: Kernel) -> int:
     return sum(isinstance(node, Accumulate) for step in kernel.passes for node in step.points)
 
 
+def window_points(kernel: Kernel) -> int:
+    """How many points a row of a kernel that sums over windows has, taken for a whole tile of them where that varies;
+    0 for other kernels."""
+    points = extent_product(point_loops(kernel)) if kernel.windows else 0
+    return points if isinstance(points, int) else LONGEST_ALONG_ROWS
+
+
+def longest_of_taps(totals: int) -> int:
+    """Points that a program which has ``totals`` sums of taps for each channel holds at once: each thread has four of
+    each, or two of many."""
+    return THREADS_OF_TAPS * (4 if totals <= 12 else 2) // CHANNELS_OF_TAPS
+
+
 def holds_rows(kernel: Kernel) -> bool:
     """Whether a program has all points of its rows at once, so that nothing is loaded or computed twice."""
     points = extent_product(kernel.inner)
     limit = LONGEST_ALONG_ROWS if kernel.vector is Vector.OUTER else LONGEST
+    if kernel.taps:
+        limit = longest_of_taps(count_totals(kernel))
     return isinstance(points, int) and points <= limit
 
 

@@ -21,12 +21,11 @@ from inductor_codegen.schedule.fusion.cpu_groups import has_long_columns
 from inductor_codegen.schedule.fusion.data_dependence import Tokens
 from inductor_codegen.schedule.fusion.domain import Domain
 from inductor_codegen.schedule.fusion.edges import Edge, Edges, Match, reads_across, row_source
-from inductor_codegen.schedule.fusion.gpu_groups import is_split
+from inductor_codegen.schedule.fusion.gpu_groups import computed_with_windows, is_split, takes_windows
 from inductor_codegen.schedule.fusion.groups import Group, Grouping, Position
 from inductor_codegen.schedule.fusion.merging import MAX_MEMBERS, Merger
 from inductor_codegen.schedule.fusion.neighbours import Neighbours
 from inductor_codegen.schedule.fusion.order import Dependencies
-from inductor_codegen.schedule.fusion.windows import computed_with_windows, takes_windows
 
 
 @dataclass(slots=True)

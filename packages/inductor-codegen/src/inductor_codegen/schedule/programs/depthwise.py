@@ -17,7 +17,7 @@ import torch
 
 from fx_interface.symbols import IntLike, ShapeEnv, product, symbol
 from fx_interface.tensor_spec import contiguous_strides
-from inductor_codegen.ir.gpu.blocks import PROGRAMS
+from inductor_codegen.ir.gpu.blocks import CHANNELS_OF_TAPS, PROGRAMS
 from inductor_codegen.ir.index import Index, LoopVar, as_index, flatten
 from inductor_codegen.ir.kernel import (
     Access,
@@ -40,8 +40,6 @@ from inductor_codegen.schedule.kernels.loops import hint
 from inductor_codegen.schedule.kernels.unrolling import MOST, WRITTEN_OUT
 from inductor_codegen.schedule.kernels.windows import inside
 
-_SIDE_BY_SIDE = 32
-"""Channels of a program."""
 _SINGLE = torch.float32
 
 
@@ -87,7 +85,7 @@ class _Gradient:
 
     def _parts(self) -> tuple[IntLike, int]:
         """Into how many parts images and rows are divided: enough that a GPU is busy, no more than are of use."""
-        blocks = -(-self.channels // _SIDE_BY_SIDE) * self.apart
+        blocks = -(-self.channels // CHANNELS_OF_TAPS) * self.apart
         wanted = -(-PROGRAMS // blocks)
         if isinstance(self.images, int):
             of_images = _divisor(self.images, wanted)

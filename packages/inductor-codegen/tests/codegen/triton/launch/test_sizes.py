@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,7 +18,7 @@ from inductor_codegen.codegen.triton.launch.sizes import (
     part_length,
     power_of_two,
 )
-from inductor_codegen.ir.gpu.blocks import LONGEST, LONGEST_ALONG_ROWS
+from inductor_codegen.ir.gpu.blocks import LONGEST, LONGEST_ALONG_ROWS, longest_of_taps
 
 
 @given(st.integers(0, 10**7), st.none() | st.integers(1, 10**6), st.booleans())
@@ -63,6 +64,31 @@ def test_tiles_cover_everything(rows: int, points: int) -> None:
     assert launch.parts < 1 << 16
     largest = choose_tile(power_of_two(rows), power_of_two(points))
     assert (launch.rows, launch.points, launch.warps) == (largest.rows, largest.points, largest.warps)
+
+
+@pytest.mark.parametrize(
+    ("channels", "points"), [(8, 8), (16, 16), (24, 32), (40, 16), (64, 64), (72, 32), (144, 64), (184, 64)]
+)
+def test_windows_leave_few_lanes_idle(channels: int, points: int) -> None:
+    assert choose_tile(1 << 14, channels, windows=channels).points == points
+    assert choose_tile(1 << 14, power_of_two(channels), windows=channels).points == points
+
+
+@given(st.integers(1, 10**6), st.integers(1, 4096))
+def test_tiles_of_windows_cover_everything(rows: int, points: int) -> None:
+    launch = choose_tile(rows, points, windows=points)
+    assert launch.programs * launch.rows >= rows
+    assert launch.parts * launch.points >= points
+    assert points < 16 or 3 * launch.parts * launch.points < 6 * points
+
+
+@given(st.integers(1, 10**6), st.integers(1, 10**4), st.integers(1, 81))
+def test_sums_of_taps_are_in_registers(rows: int, points: int, totals: int) -> None:
+    launch = choose(rows, points, along_rows=True, totals=totals)
+    longest = longest_of_taps(totals)
+    assert launch.programs * launch.rows >= rows
+    assert launch.points >= min(points, longest)
+    assert launch.rows * launch.points <= 32 * longest == launch.warps * 32 * (4 if totals <= 12 else 2)
 
 
 def test_few_points_are_not_split() -> None:

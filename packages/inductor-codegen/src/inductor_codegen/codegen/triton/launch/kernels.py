@@ -18,7 +18,7 @@ from inductor_codegen.codegen.triton.launch.sizes import OPTIONS, Launch, choose
 from inductor_codegen.codegen.triton.split import JOINED, PARTS, cells_of
 from inductor_codegen.ir.attention.form import AttentionKernel
 from inductor_codegen.ir.attention.tiles import gpu_tiles
-from inductor_codegen.ir.gpu.blocks import count_totals, point_loops, reduces, takes_strips
+from inductor_codegen.ir.gpu.blocks import count_totals, point_loops, reduces, takes_strips, window_points
 from inductor_codegen.ir.kernel import BufferParameter, Kernel, SizeParameter, Vector
 from inductor_codegen.ir.products.form import ProductKernel
 from inductor_codegen.toolchain.kernel_processes import Image
@@ -45,8 +45,8 @@ class KernelRecord:
     """What compiling a kernel needs besides its text. ``types`` are its parameters' types as Triton writes them,
     ``cells`` those of the arrays between its two functions, if it can be split. ``tiled``: pointwise, in tiles.
     ``fixed``: warps and stages of a kernel that says itself what a program does. ``tuned``: bits of rows and points,
-    and the launch that was measured to be the fastest for these. ``strips``: tiles of one row; ``windows``: as
-    a kernel says. ``totals``: how many taps a reduction sums.
+    and the launch that was measured to be the fastest for these. ``strips``: tiles of one row; ``windows``: how
+    many points a row of a kernel that sums over windows has, 0 for others. ``totals``: how many taps a reduction sums.
     """
 
     name: str
@@ -58,7 +58,7 @@ class KernelRecord:
     fixed: tuple[int, int] | None = None
     tuned: tuple[int, int, Launch] | None = None
     strips: bool = False
-    windows: bool = False
+    windows: int = 0
     totals: int = 0
 
     @staticmethod
@@ -85,7 +85,7 @@ class KernelRecord:
             cells,
             tiled,
             strips=strips,
-            windows=kernel.windows,
+            windows=window_points(kernel),
             totals=totals,
         )
 
@@ -124,7 +124,7 @@ class KernelRecord:
             counts,
             chosen,
             bool(strips),
-            bool(windows),
+            int(windows),
             int(totals),
         )
 

@@ -13,12 +13,15 @@ from typing import Any
 
 from fx_interface.python_runtime.quick_dataclasses import dataclass
 from inductor_codegen.ir.gpu.blocks import (
+    CHANNELS_OF_TAPS,
     LEAST_PARTS,
     LONGEST,
     LONGEST_ALONG_ROWS,
     PROGRAMS,
     ROWS_SIDE_BY_SIDE,
+    THREADS_OF_TAPS,
     has_many_points,
+    longest_of_taps,
 )
 from inductor_codegen.ir.gpu.strips import STRIP
 
@@ -106,12 +109,11 @@ def _part_of_columns(rows: int, points: int) -> Launch:
 
 def _of_taps(rows: int, points: int, totals: int) -> Launch:
     """A launch for the sums of a window's taps, of rows that lie side by side. A thread holds few elements of each."""
-    of_thread = 4 if totals <= 12 else 2
-    block, held = min(32, power_of_two(rows)), power_of_two(points)
-    if held > LONGEST_ALONG_ROWS:
-        held = max(128 * of_thread // block, 1)
-    warps = min(16, max(4, block * held // (32 * of_thread)))
-    return Launch(-(-rows // block), block, held, warps)
+    block, held = min(CHANNELS_OF_TAPS, power_of_two(rows)), power_of_two(points)
+    longest = longest_of_taps(totals)
+    if held > longest:
+        held = longest * CHANNELS_OF_TAPS // block
+    return Launch(-(-rows // block), block, held, THREADS_OF_TAPS // 32)
 
 
 def _rows_at_once(rows: int, points: int, along_rows: bool) -> Launch:
@@ -126,11 +128,19 @@ def _rows_at_once(rows: int, points: int, along_rows: bool) -> Launch:
     return Launch(-(-rows // block), block, points, warps)
 
 
-def choose_tile(rows: int, points: int, *, strips: bool = False, windows: bool = False) -> Launch:
+def _few_idle(points: int) -> int:
+    """Points that a program takes of rows of so many, as many as leave at most a quarter of the lanes idle: 64 of 144,
+    32 of 72, 16 of 40. Rows of fewer than 16 would take a line of memory each for half of its elements."""
+    taken = {held: -(-points // held) * held for held in (TILE, TILE // 2, TILE // 4)}
+    enough = (held for held, lanes in taken.items() if 3 * lanes <= 4 * points)
+    return min(next(enough, min(taken, key=taken.__getitem__)), power_of_two(points))
+
+
+def choose_tile(rows: int, points: int, *, strips: bool = False, windows: int = 0) -> Launch:
     """The launch for tiles over ``rows`` and ``points``, or for ``strips`` of rows: ``parts`` of them lie across.
-    ``windows``: of a kernel that sums over windows."""
+    ``windows``: the exact number of points of a kernel that sums over windows, 0 for others."""
     if windows:
-        held = min(TILE, power_of_two(points))
+        held = _few_idle(windows)
         block = min(max(1, OF_WINDOWS // held), power_of_two(rows))
         return Launch(-(-rows // block), block, held, 4, -(-points // held))
     if strips:
