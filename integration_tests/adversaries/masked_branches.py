@@ -24,7 +24,7 @@ WATCHED = {{"experts": EXPERTS, "seen": SEEN}}
 _EXPERTS = (
     "nn.Linear(3, 3)",
     "nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 3))",
-    "nn.LayerNorm(3)",
+    "nn.LayerNorm(3, eps=1.0)",
 )
 _MASKS = (
     *("chosen == e", "chosen == e", "chosen.eq(e)", "(chosen == e) & (x[:, 0] > -2)", "x[:, 0] > e - 1.5"),
