@@ -66,3 +66,15 @@ def test_a_member_still_fits_after_a_cut_by_a_sum() -> None:
     domain = Domain((5 * n - 15,))
     assert domain.align((n - 3, 5)) == ((0,), (1,))
     assert domain.align((5 * n - 15,)) == ((0, 1),)
+
+
+def test_an_even_size_is_made_up_of_its_half_and_two() -> None:
+    """That half of ``s + 3*s % 4`` divides it is not known; that two does is."""
+    symbol = ShapeEnv().create_symbol(5)
+    size = symbol + (3 * symbol) % 4
+    domain = Domain((8, size, 32), (False, True, True))
+    domain.cut(1, 2)
+    assert domain.dims == [8, size // 2, 2, 32]
+    assert domain.align((1, 8, size, 32)) == ((), (0,), (1, 2), (3,))
+    assert domain.align_row((size, 16, 2)) == ((1, 2), (3,), (4,))
+    assert domain.align((8, size, 31)) is None

@@ -57,9 +57,14 @@ class Domain:
                 axis = axes[position]
                 have = self.dims[axis]
                 if have != rest and not divides(have, rest):
+                    whole = self._count_of(rest, axes[position:])
+                    if whole:
+                        run += axes[position : position + whole]
+                        position += whole
+                        break
                     if not divides(rest, have):
                         return None
-                    self._cut(axis, rest)
+                    self._cut(axis, rest, have // rest)
                     axes[position + 1 :] = [axis + 1, *(other + 1 for other in axes[position + 1 :])]
                     have = rest
                 run.append(axis)
@@ -68,10 +73,23 @@ class Domain:
             runs.append(tuple(run))
         return tuple(runs) if position == len(axes) else None
 
-    def _cut(self, axis: int, size: IntLike) -> None:
-        """Dimension ``axis`` becomes two, the second of size dims[axis] / size."""
+    def _count_of(self, size: IntLike, axes: Sequence[int]) -> int:
+        """How many of the dimensions ``axes`` make up ``size``, the first of which need not be known to divide it: n//2
+        and 2 are an even n. 0 if that is not known of any."""
+        inner: IntLike = 1
+        for count, axis in enumerate(axes[1:], 2):
+            inner = inner * self.dims[axis]
+            if divides(inner, size) and size // inner == self.dims[axes[0]]:
+                return count
+        return 0
+
+    def cut(self, axis: int, size: IntLike) -> None:
+        """Dimension ``axis`` becomes two, the second of ``size``, which divides it."""
+        self._cut(axis, self.dims[axis] // size, size)
+
+    def _cut(self, axis: int, first: IntLike, second: IntLike) -> None:
         dims, outer = self.dims, self.outer  # not changed in place: ``_align`` may take the cut back
-        self.dims = [*dims[:axis], size, dims[axis] // size, *dims[axis + 1 :]]
+        self.dims = [*dims[:axis], first, second, *dims[axis + 1 :]]
         if outer is not None:
             self.outer = [*outer[: axis + 1], *outer[axis:]]
 

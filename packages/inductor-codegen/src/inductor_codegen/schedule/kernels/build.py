@@ -106,7 +106,7 @@ def build_kernel(group: Group, lowered: Lowered, env: ShapeEnv) -> Launch:
         if not axes:
             break
         for axis, size in sorted(axes, reverse=True, key=lambda pair: pair[0]):
-            group.domain._cut(axis, group.domain.dims[axis] // size)
+            group.domain.cut(axis, size)
     return _Finisher(group, lowered, env, builder).finish(body)
 
 

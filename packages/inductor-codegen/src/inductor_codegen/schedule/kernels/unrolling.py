@@ -53,7 +53,7 @@ def unrolled_axes(group: Group, lowered: Lowered) -> tuple[int, ...]:
         budget //= factor if dim == 2 else 1
         if factor > 1:
             if group.domain.dims[axis] != factor:
-                group.domain._cut(axis, group.domain.dims[axis] // factor)
+                group.domain.cut(axis, factor)
                 axis += 1
             found.append(axis)
     return tuple(found)
