@@ -1,4 +1,4 @@
-"""Sizes that are padded to a multiple: of these it is known that they are even, and not that their half divides them."""
+"""Sizes that are padded to a multiple: they are even for certain, but nobody knows that their half divides them."""
 
 from __future__ import annotations
 
