@@ -22,14 +22,14 @@ def method(self):
 def test_a_method_in_python_is_its_function_beside_its_self():
     function, receiver = Const(method), ListValue([])
     stack = [Const(0), CALLED_BY_ITSELF, MethodValue(function, receiver)]
-    take_methods_apart(stack, {})
+    take_methods_apart(stack)
     assert stack[1:] == [function, receiver]
 
 
 def test_a_method_in_c_is_that_of_the_class():
     receiver = ListValue([])
     stack = [CALLED_WITH_SELF, BuiltinMethod(receiver, "append")]
-    take_methods_apart(stack, {})
+    take_methods_apart(stack)
     assert stack[0].value is list.append
     assert isinstance(stack[0].value, types.MethodDescriptorType)
     assert stack[1] is receiver
@@ -38,5 +38,5 @@ def test_a_method_in_c_is_that_of_the_class():
 def test_what_is_called_by_itself_stays():
     stack = [CALLED_BY_ITSELF, Const(len), Const("after")]
     before = list(stack)
-    take_methods_apart(stack, {})
+    take_methods_apart(stack)
     assert stack == before

@@ -71,3 +71,19 @@ def test_python_may_call_another_function_where_a_graph_has_ended(forward, inste
         for expected, found in zip(run(f, *given), run(fast, *given), strict=True):
             assert torch.equal(expected, found)
     assert called == [9, 9] * instead
+
+
+def test_a_callee_that_a_graph_break_computes_is_called(forward):
+    """What is on the stack before the callee is computed stands for no call yet."""
+
+    def made(x):
+        print(end="")
+        return torch.relu
+
+    def f(x):
+        return made(x * 2)(x + 1) * 3
+
+    fast = optimize(forward, in_python={torch.relu: lambda x: torch.relu(x) + 1})(f)
+    x = torch.arange(-3.0, 3.0)
+    assert torch.equal(fast(x), f(x))
+    assert len(fast.__fxstack_capture__.report.replacements) >= 2

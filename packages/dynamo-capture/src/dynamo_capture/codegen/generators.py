@@ -25,7 +25,7 @@ def remade(value: GeneratorValue, resumes: ResumeCodes) -> list[Value]:
                 NOT_RECONSTRUCTIBLE,
                 f"the generator {frame.code.co_qualname} outlives the captured code, {state}",
             )
-        take_methods_apart(frame.stack, frame.tx.policy.functions.in_python)
+        take_methods_apart(frame.stack)
         plan = resumes.make_generator(frame.code, frame.next, slots(frame), unbound=unbound_locals(frame))
         function = FunctionValue(plan.code, frame.globals)
         function.closure = [frame.cell(name) for name in plan.freevars]

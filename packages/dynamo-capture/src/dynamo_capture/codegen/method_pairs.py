@@ -5,19 +5,19 @@ called in place of another function (``optimize(in_python=...)``) takes that one
 from __future__ import annotations
 
 import types
-from collections.abc import Callable, Mapping
-from typing import Any
 
 import fx_guards
 from dynamo_capture._eval_frame import leaves_methods
+from dynamo_capture.bytecode.decoded import decoded
 from dynamo_capture.bytecode.versions.running import RULES
+from dynamo_capture.codegen.bridges import consumed_by_call
+from dynamo_capture.frames.frame import Frame
 from dynamo_capture.values import (
     CALLED_BY_ITSELF,
     CALLED_WITH_SELF,
     BuiltinMethod,
     Const,
     MethodValue,
-    NullValue,
     Value,
 )
 
@@ -25,16 +25,11 @@ _METHODS = (types.FunctionType, types.MethodDescriptorType, types.WrapperDescrip
 """What Python's instruction leaves beside its self."""
 
 
-def take_methods_apart(
-    stack: list[Value], in_python: Mapping[Callable[..., Any], Callable[..., Any]]
-) -> None:
+def take_methods_apart(stack: list[Value]) -> None:
     """Put methods and their selves where the trace has bound methods, which are called by themselves."""
     for place, value in enumerate(stack):
         if value is CALLED_BY_ITSELF or value is CALLED_WITH_SELF:
             stack[place : place + 2] = _pair(value, stack[place + 1])
-        elif in_python and isinstance(value, NullValue):
-            called = place + (1 if RULES.null_before_callable else -1)
-            stack[called] = _called_instead(stack[called], in_python)
 
 
 def _pair(by: Value, loaded: Value) -> tuple[Value, Value]:
@@ -48,9 +43,17 @@ def _pair(by: Value, loaded: Value) -> tuple[Value, Value]:
     return CALLED_BY_ITSELF, loaded
 
 
-def _called_instead(function: Value, in_python: Mapping[Callable[..., Any], Callable[..., Any]]) -> Value:
-    """What is called in place of a function."""
-    if not isinstance(function, Const) or type(function.value) is not types.BuiltinFunctionType:
-        return function
-    found = in_python.get(function.value)
-    return function if found is None else Const(found)
+def call_instead(frame: Frame) -> None:
+    """Put what is called in place of the function that the next instruction calls where that one is."""
+    in_python = frame.tx.policy.functions.in_python
+    if not in_python:
+        return
+    taken = consumed_by_call(decoded(frame.code).body.instructions[frame.next])
+    if not taken:
+        return
+    place = len(frame.stack) - taken + RULES.null_before_callable
+    function = frame.stack[place]
+    if isinstance(function, Const) and type(function.value) is types.BuiltinFunctionType:
+        found = in_python.get(function.value)
+        if found is not None:
+            frame.stack[place] = Const(found)
