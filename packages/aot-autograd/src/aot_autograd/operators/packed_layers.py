@@ -15,6 +15,7 @@ from typing import Any, Final
 import torch
 
 from aot_autograd.operators.recurrent_steps import Layer, Rows, backward_of
+from aot_autograd.runtime.gradients.incoming_gradients import is_plain
 from fx_interface.torch_internals.torch_state import saved_tensors_are_watched
 
 KINDS: Final[dict[str, Callable[..., Any]]] = {
@@ -117,23 +118,6 @@ def _is_plain(tensor: torch.Tensor) -> bool:
     return is_dense and tensor.dtype in _DTYPES and not tensor.is_inference()
 
 
-def _has_memory(gradient: torch.Tensor | None) -> bool:
-    """Whether a gradient is a plain tensor, and not zeros without memory or one of a batch."""
-    if gradient is None:
-        return True
-    if (
-        type(gradient) is not torch.Tensor
-        or gradient.layout is not torch.strided
-        or gradient._is_zerotensor()
-    ):
-        return False
-    try:
-        gradient.data_ptr()
-    except RuntimeError:  # a batch, of which it is one layer
-        return False
-    return True
-
-
 def _is_watched() -> bool:
     """Whether something sees operators, or what they save, or takes other derivatives."""
     return (
@@ -166,7 +150,7 @@ class _Layer(torch.autograd.Function):
     def backward(ctx: Any, *grads: Any) -> Any:
         kind, _, directions, count = ctx.form
         sizes, *given, result = ctx.saved_tensors
-        if torch.is_grad_enabled() or not all(map(_has_memory, grads)):
+        if torch.is_grad_enabled() or not all(map(is_plain, grads)):
             return None, None, None, None, *_again(ctx.form, sizes, given, grads, ctx.needs_input_grad[4:])
         data, states, weights = given[0], given[1 : 1 + count], given[1 + count :]
         of_data, of_states, of_weights = None, [], []

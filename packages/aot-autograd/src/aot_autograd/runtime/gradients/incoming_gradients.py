@@ -19,7 +19,8 @@ _STRIDED: Final = torch.strided
 _Tensor: Final = torch.Tensor
 
 
-def _is_plain(gradient: Any) -> bool:
+def is_plain(gradient: Any) -> bool:
+    """Whether a gradient is None or a tensor with memory of its own that no class or transform interprets."""
     if gradient is None:
         return True
     if gradient.layout is not _STRIDED or gradient.is_conj() or gradient.is_neg():
@@ -41,7 +42,7 @@ def _dispatches(cls: type[torch.Tensor]) -> bool:
 def are_plain(gradients: Sequence[Any]) -> bool:
     """Whether a compiled graph can read them."""
     for gradient in gradients:  # noqa: SIM110 - a loop takes half of the time of all()
-        if not _is_plain(gradient):
+        if not is_plain(gradient):
             return False
     return True
 
@@ -49,7 +50,7 @@ def are_plain(gradients: Sequence[Any]) -> bool:
 def resolved(gradients: Sequence[Any]) -> list[Any]:
     """The gradients, those that are plain but for a mark as plain tensors. Zeros without memory stay: torch's operators
     make zeros of them where others would have NaN."""
-    return [gradient if _is_plain(gradient) else _resolved(gradient) for gradient in gradients]
+    return [gradient if is_plain(gradient) else _resolved(gradient) for gradient in gradients]
 
 
 def _resolved(gradient: torch.Tensor) -> torch.Tensor:
@@ -60,7 +61,7 @@ def _resolved(gradient: torch.Tensor) -> torch.Tensor:
 
 def dense(gradients: Sequence[Any]) -> list[Any]:
     """The gradients as plain tensors. RuntimeError AOT304 where they cannot be made plain."""
-    made = [g if _is_plain(g) else _dense(g) for g in gradients]
+    made = [g if is_plain(g) else _dense(g) for g in gradients]
     if not are_plain(made):
         raise RuntimeError(
             "[AOT304] a gradient that is batched, or of a class of its own, reaches a compiled function that cannot be"
