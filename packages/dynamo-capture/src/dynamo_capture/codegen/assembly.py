@@ -24,7 +24,7 @@ from dynamo_capture.codegen.collect import Collector
 from dynamo_capture.codegen.handled_exceptions import HandlingStack, exits_of_handler
 from dynamo_capture.codegen.held_objects import FrameLocals, dying_in_turn, frame_locals
 from dynamo_capture.codegen.makes import catalogue  # noqa: F401  # fills the table of makers
-from dynamo_capture.codegen.method_pairs import call_instead, take_methods_apart
+from dynamo_capture.codegen.method_pairs import prepare_stacks
 from dynamo_capture.codegen.modes_aside import ModesAside
 from dynamo_capture.codegen.reconstruct import EXISTING, GRAPH, Reconstruction
 from dynamo_capture.codegen.replay import compute_late, replay, replay_content, visited
@@ -107,9 +107,7 @@ class Assembly:
         """The replacement of a frame where the graph ends before the next instruction of the innermost of ``frames``,
         which runs as it is; the others are in the middle of calls. ``blocks`` are entered then, outermost first."""
         frame, emitter = self._frame, self._emitter
-        for suspended in frames:
-            take_methods_apart(suspended.stack)
-        call_instead(frames[-1])
+        prepare_stacks(frames)
         called = bridge(frames, resumes) if len(frames) > 1 else None
         enter = first_of_call(self._body, frame.next) if called is None else frame.next - 1
         kept = frame_locals(frame, frames[-1].stack)

@@ -5,6 +5,7 @@ called in place of another function (``optimize(in_python=...)``) takes that one
 from __future__ import annotations
 
 import types
+from collections.abc import Sequence
 
 import fx_guards
 from dynamo_capture._eval_frame import leaves_methods
@@ -25,6 +26,14 @@ _METHODS = (types.FunctionType, types.MethodDescriptorType, types.WrapperDescrip
 """What Python's instruction leaves beside its self."""
 
 
+def prepare_stacks(frames: Sequence[Frame]) -> None:
+    """The stacks of frames where a graph ends as Python has them; the last frame is before the instruction that Python
+    runs."""
+    for suspended in frames:
+        take_methods_apart(suspended.stack)
+    _call_instead(frames[-1])
+
+
 def take_methods_apart(stack: list[Value]) -> None:
     """Put methods and their selves where the trace has bound methods, which are called by themselves."""
     for place, value in enumerate(stack):
@@ -43,7 +52,7 @@ def _pair(by: Value, loaded: Value) -> tuple[Value, Value]:
     return CALLED_BY_ITSELF, loaded
 
 
-def call_instead(frame: Frame) -> None:
+def _call_instead(frame: Frame) -> None:
     """Put what is called in place of the function that the next instruction calls where that one is."""
     in_python = frame.tx.policy.functions.in_python
     if not in_python:
