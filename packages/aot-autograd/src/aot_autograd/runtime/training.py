@@ -22,6 +22,7 @@ from aot_autograd.runtime.hooks.partially_used_inputs import PartlyReached, led_
 from aot_autograd.runtime.hooks.result_hooks import prepare_hooks
 from aot_autograd.runtime.hooks.unreached_inputs import guard_hooks
 from aot_autograd.runtime.hooks.watched_results import watch
+from aot_autograd.runtime.inputs.columns import items
 from aot_autograd.runtime.inputs.write_back import FreshVersions, WriteBack, count_more, count_writes
 from aot_autograd.runtime.results import Maker
 from aot_autograd.runtime.saved import Kept, owned, reader
@@ -152,9 +153,7 @@ def _forward_method(
 ) -> Callable[..., Any]:
     """``tensors``: gets the inputs that are tensors, which autograd's node has edges for, by the first call."""
     constants, returned = plan.constants, plan.returned
-    everything = [(isinstance(source, SavedInput), source.index) for source in backward_plan.saved]
-    shared = [pair for pair, own in zip(everything, owned(plan, backward_plan), strict=True) if not own]
-    own_results = [i for (_, i), own in zip(everything, owned(plan, backward_plan), strict=True) if own]
+    save = _saving(plan, backward_plan)
     write_quietly = WriteBack([m for m in plan.mutated if not m.differentiable])
     dirty = [m for m in plan.mutated if m.differentiable]
     write_dirty = WriteBack(dirty, later=1)  # which mark_dirty counts
@@ -177,15 +176,13 @@ def _forward_method(
         results = forward(*given)
         refresh(results, given)
         ctx.materialize_grads = False  # as ``set_materialize_grads`` does, without the call
-        hooked = _top_hooks(True) is not None  # then the user wants to see all that is saved
-        ctx.kept = None if hooked else [results[i] for i in own_results]
-        saved = everything if hooked else shared
-        ctx.to_save = tuple([given[i] if is_input else results[i] for is_input, i in saved])
+        save(ctx, given, results)
         if writes and any(tensor.is_inference() for tensor in ctx.to_save):
             raise RuntimeError(_INFERENCE)  # as autograd does, which comes to it when the inputs are written
         if symbols or born:
             ctx.sizes = [*(inputs[position] for position in symbols), *(results[index] for index in born)]
-        write_quietly(inputs, results)
+        if writes:
+            write_quietly(inputs, results)
         if versions:
             count_writes(results, versions)
         if more:
@@ -199,6 +196,28 @@ def _forward_method(
         return (*[inputs[m.input_index] for m in dirty], *results[:returned])
 
     return method
+
+
+def _saving(
+    plan: JointPlan, backward_plan: BackwardPlan
+) -> Callable[[Any, Sequence[Any], Sequence[Any]], None]:
+    """What hands a call's saved values to its node: those that the backward alone gets beside autograd's."""
+    everything = [(isinstance(source, SavedInput), source.index) for source in backward_plan.saved]
+    flags = owned(plan, backward_plan)
+    shared = [pair for pair, own in zip(everything, flags, strict=True) if not own]
+    own_results = items([i for (_, i), own in zip(everything, flags, strict=True) if own])
+    count = plan.inputs + len(plan.constants)
+    pick = items([i if is_input else count + i for is_input, i in shared])
+
+    def save(ctx: Any, given: Sequence[Any], results: Sequence[Any]) -> None:
+        if _top_hooks(True) is not None:  # the user wants to see all that is saved
+            ctx.kept = None
+            ctx.to_save = tuple([given[i] if is_input else results[i] for is_input, i in everything])
+            return
+        ctx.kept = list(own_results(results))
+        ctx.to_save = pick((*given, *results)) if shared else ()
+
+    return save
 
 
 def _places_of_gradients(plan: JointPlan) -> list[int]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -174,3 +177,28 @@ def test_the_engine_is_not_asked_about_leaves(compiled: Any, monkeypatch: pytest
     assert torch.equal(gradient, x.cos())
     assert "torch::autograd::AccumulateGrad" not in asked
     assert "AccumulateGrad" not in asked
+
+
+def test_what_a_usual_step_costs(compiled: Any) -> None:
+    """All leaves are chosen: few functions in Python run around the compiled graphs of a step."""
+    function = compiled(lambda x, y: (x * y).sum())
+    x, y = (torch.randn(3, requires_grad=True) for _ in range(2))
+
+    def step() -> Any:
+        return torch.autograd.grad(function(x, y), (x, y))
+
+    step()
+    calls: list[str] = []
+    ours = f"{Path(chosen_tensors.__file__).parents[1]}{os.sep}"
+    sys.setprofile(
+        lambda frame, event, _: (
+            calls.append(frame.f_code.co_qualname)
+            if event == "call" and frame.f_code.co_filename.startswith(ours)
+            else None
+        )
+    )
+    try:
+        step()
+    finally:
+        sys.setprofile(None)
+    assert len(calls) <= 32, calls

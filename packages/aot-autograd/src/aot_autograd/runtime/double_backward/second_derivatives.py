@@ -9,12 +9,13 @@ or missing second derivative.
 
 from __future__ import annotations
 
+import operator
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import torch
 
@@ -28,8 +29,10 @@ from aot_autograd.runtime.double_backward.freed_inputs import (
 )
 from aot_autograd.runtime.double_backward.read_results import ReadResults, Sources, replacing, through_results
 from aot_autograd.runtime.double_backward.written_inputs import Before, copied_before
+from aot_autograd.runtime.inputs.columns import items
 from fx_interface.execution.undo import RandomStates, random_states, set_random_states
 
+_VERSION: Final = operator.attrgetter("_version")
 Program = Callable[..., Sequence[Any]]
 
 
@@ -75,10 +78,12 @@ class Remembered(NamedTuple):
 
     def let_go(self, with_inputs: bool) -> Remembered:
         """The same without large copies of written inputs and, ``with_inputs``, without the other inputs."""
-        kept = self._replace(before=tuple([one.let_go() for one in self.before]))
-        if not with_inputs:
-            return kept
-        return kept._replace(loose=tuple([(loosely(value), version) for value, version in self.loose]))
+        before, loose = self.before, self.loose
+        if before:
+            before = tuple([one.let_go() for one in before])
+        if with_inputs:
+            loose = tuple([(loosely(value), version) for value, version in loose])
+        return Remembered(self.owned, self.versions, loose, self.random, before)
 
 
 _NOTHING = Remembered((), (), (), ())
@@ -148,6 +153,8 @@ class Repetition:
         self.keep = [
             loosely if i in self.written else _as_it_is if again else with_its_hooks for i in self.loose
         ]
+        self._owned, self._loose = items(self.owned), tuple(zip(self.loose, self.keep, strict=True))
+        self._keeps_nothing = not (self.owned or self.loose or self.draws or self.before)
         self.lets_go_of_inputs = bool(self.loose) and not again
         self.lets_go = self.lets_go_of_inputs or bool(self.before)
         self.count = plan.inputs
@@ -158,22 +165,24 @@ class Repetition:
 
     def remember(self, inputs: Sequence[Any]) -> Remembered:
         """Called by the forward, before anything is changed."""
-        if not self.owned and not self.loose and not self.draws and not self.before:
+        if self._keeps_nothing:
             return _NOTHING
-        owned = tuple([inputs[index] for index in self.owned])
+        owned = self._owned(inputs)
+        loose = []
+        for index, keep in self._loose:  # a comprehension would be one more call, here at each step
+            value = inputs[index]
+            loose.append((keep(value), _version(value)))
+        before: tuple[Before, ...] = ()
+        if self.before:
+            before = tuple(
+                [Before.of(i, inputs[i], is_read, stays, quiet) for i, is_read, stays, quiet in self.before]
+            )
         return Remembered(
             owned,
-            tuple([tensor._version for tensor in owned]),
-            tuple(
-                [
-                    (keep(value := inputs[i]), _version(value))
-                    for i, keep in zip(self.loose, self.keep, strict=True)
-                ]
-            ),
+            tuple(map(_VERSION, owned)),
+            tuple(loose),
             random_states() if self.draws else (),
-            tuple(
-                [Before.of(i, inputs[i], is_read, stays, quiet) for i, is_read, stays, quiet in self.before]
-            ),
+            before,
         )
 
     def inputs(self, node: Any, saved: Sequence[Any] | Mapping[int, Any]) -> list[Any] | str:

@@ -164,7 +164,8 @@ class Backward:
         given = repetition.inputs(ctx, saved) if doubtful else ""
         if without_effects and not isinstance(given, str):
             return self._again(ctx, saved, given, grads)
-        kept = {slot: saved[slot] for slot in repetition.slots}
+        slots = repetition.slots
+        kept = {slot: saved[slot] for slot in slots} if slots else _NOTHING_CUT
         try:
             gradients = self._compiled(ctx, saved, grads, last, complete)
         except ValueError as error:
@@ -195,8 +196,7 @@ class Backward:
         """By the compiled backward, which is given for good what is saved if this is the ``last`` time, and gradients
         that are made here."""
         sizes = ctx.sizes if self._sized else ()
-        given = [sizes[number] for number in self._symbols]
-        given += saved
+        given = [*(sizes[number] for number in self._symbols), *saved] if self._symbols else list(saved)
         graph, owning, absent = self._graph, self._owning, self._absent
         if absent and any(grads[position] is not None for position in absent):
             assert self._partial is not None

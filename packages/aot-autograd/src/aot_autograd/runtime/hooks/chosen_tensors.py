@@ -25,9 +25,12 @@ import torch
 from torch.autograd import graph as _graph
 
 _will_execute = torch._C._will_engine_execute_node
+_current_task = torch._C._current_graph_task_id
 _runs_all: Callable[[], bool] = torch.autograd.Variable._execution_engine.is_checkpoint_valid
 """Asked while a node runs: whether its backward runs all nodes that it comes to, as a checkpoint needs it."""
 _RUNS: Final = getattr(getattr(_graph, "_engine_run_backward", None), "__code__", None)
+_BELOW_REACHED: Final = 2
+"""Calls that did not start the backward in which ``Reach.reached`` asks: the one it makes, and itself."""
 _INPUTS: Final = 3
 """Where, among what the engine is given beside the tensors to differentiate, the chosen tensors are."""
 _Leaf: Final = torch._C._functions.AccumulateGrad  # type: ignore[attr-defined]  # not in the stubs
@@ -43,7 +46,17 @@ class Edge(NamedTuple):
 
 
 _Known: TypeAlias = MutableMapping[Any, dict[int, bool]]
-_told = threading.local()
+
+
+class _Told(threading.local):
+    """What has been told in the backward that runs in this thread, ``task``."""
+
+    task: int | None = None
+    known: _Known | None = None
+    leaves: frozenset[int] | None = None
+
+
+_told = _Told()
 
 
 def chooses() -> bool:
@@ -117,25 +130,27 @@ def _engine_runs(node: Any) -> bool:
 def _known_of_this_backward() -> _Known:
     """What has been told of outputs of nodes of ours: each is asked about by all that lead to it."""
     _begin_this_backward()
-    known: _Known = _told.known
-    return known
+    if _told.known is None:
+        _told.known = weakref.WeakKeyDictionary()
+    return _told.known
 
 
-def _leaves_of_this_backward() -> frozenset[int]:
-    """The leaves that were chosen, by identity; none where that cannot be told."""
+def _leaves_of_this_backward(ours: int = 1) -> frozenset[int]:
+    """The leaves that were chosen, by identity; none where that cannot be told. ``ours``: this call and those next to
+    it that are known not to have started the backward."""
     _begin_this_backward()
-    if _told.leaves is None:
-        chosen = _chosen() or ()
+    leaves = _told.leaves
+    if leaves is None:
+        chosen = _chosen(ours + 1) or ()
         are_tensors = all(isinstance(one, torch.Tensor) for one in chosen)
-        _told.leaves = frozenset(map(id, chosen)) if are_tensors else frozenset()
-    leaves: frozenset[int] = _told.leaves
+        _told.leaves = leaves = frozenset(map(id, chosen)) if are_tensors else frozenset()
     return leaves
 
 
 def _begin_this_backward() -> None:
-    task = torch._C._current_graph_task_id()
-    if getattr(_told, "task", None) != task:
-        _told.task, _told.known, _told.leaves = task, weakref.WeakKeyDictionary(), None
+    task = _current_task()
+    if _told.task != task:
+        _told.task, _told.known, _told.leaves = task, None, None
 
 
 def is_chosen(node: Any, place: int) -> bool:
@@ -167,17 +182,18 @@ def edge_of(tensor: Any) -> Edge | None:
     return None if tensor.grad_fn is None else Edge(tensor.grad_fn, tensor.output_nr)
 
 
-def _chosen() -> Sequence[Any] | None:
+def _chosen(ours: int = 1) -> Sequence[Any] | None:
     """The tensors that were chosen, or their edges, as the call that started this backward was given them: none, if it
     reaches everything. None where that call is not found."""
-    call = _call()
+    call = _call(ours + 1)
     given: Sequence[Any] = () if call is None else call.f_locals.get("args", ())
     return given[_INPUTS] if len(given) > _INPUTS else None
 
 
-def _call() -> FrameType | None:
-    """The call that started this backward, if it is in this thread."""
-    frame: FrameType | None = sys._getframe(1)
+def _call(ours: int = 1) -> FrameType | None:
+    """The call that started this backward, if it is in this thread. ``ours``: the calls next to this one that are known
+    not to be it. Python makes an object for every frame that is looked at, which costs more than all else here."""
+    frame: FrameType | None = sys._getframe(ours)
     while frame is not None and frame.f_code is not _RUNS:
         frame = frame.f_back
     return frame
@@ -186,7 +202,7 @@ def _call() -> FrameType | None:
 class Reach:
     """What the outputs of a compiled function's node lead to."""
 
-    __slots__ = ("_earlier", "_leading", "_places")
+    __slots__ = ("_are_all_reached", "_earlier", "_edges", "_leading", "_places")
 
     def __init__(
         self,
@@ -200,6 +216,9 @@ class Reach:
         self._earlier = earlier
         self._leading = [(index, frozenset(partly.get(index, places))) for index in inputs]
         self._places = places
+        leading = {place for _, places_of_one in self._leading for place in places_of_one}
+        self._are_all_reached = leading.issuperset(places)
+        self._edges: tuple[int, ...] | None = None
 
     def following(self, node: Any, place: int) -> list[Edge]:
         """Where an output of the node leads."""
@@ -209,13 +228,30 @@ class Reach:
     def reached(self, node: Any, grads: Sequence[Any]) -> tuple[Sequence[Any], list[int]]:
         """Of gradients that arrive at the node those that eager's graph would take further, others as None, and the
         inputs that no chosen tensor lies behind."""
-        edges, leaves = edges_of_inputs(node), _leaves_of_this_backward()
+        leaves = _leaves_of_this_backward(_BELOW_REACHED)
+        if leaves and self._leads_to(node, leaves):
+            return grads, []
+        edges = edges_of_inputs(node)
         wanted = {index for index, _ in self._leading if _leads(edges.get(index), leaves)}
         reached = {place for index, places in self._leading if index in wanted for place in places}
         kept = [
             None if place in self._places and place not in reached else g for place, g in enumerate(grads)
         ]
         return kept, [index for index, _ in self._leading if index not in wanted]
+
+    def _leads_to(self, node: Any, leaves: frozenset[int]) -> bool:
+        """Whether all inputs are among these leaves, so that all gradients go further: true of most steps."""
+        if not self._are_all_reached or getattr(node, "edges", None):
+            return False
+        if self._edges is None:
+            numbers = {index: number for number, index in enumerate(node._forward_cls.tensor_inputs)}
+            self._edges = tuple([numbers[index] for index, _ in self._leading])
+        following = node.next_functions
+        for number in self._edges:
+            leaf = following[number][0]
+            if type(leaf) is not _Leaf or id(leaf.variable) not in leaves:
+                return False
+        return True
 
     def targets(self, node: Any, unwanted: Collection[int]) -> int:
         """The inputs that get a gradient, but for these, and the earlier results that are chosen, as bits."""
