@@ -65,3 +65,41 @@ def test_sizes_that_are_symbols() -> None:
     graph.symbol()
     graph.symbol()
     text_of(graph, scaled(graph, (11, 13, 8, 4)))
+
+
+def columns(graph: ExampleGraph, sizes: tuple[int, ...], places: torch.Tensor, wraps: bool = True) -> Node:
+    """``x[..., places]``, times two."""
+    x = graph.input(torch.randn(sizes))
+    index = [None] * (len(sizes) - 1)
+    chosen = graph.call(p.index, x, [*index, graph.input(places, "places")], wraps)
+    return graph.call(p.add, chosen, chosen)
+
+
+@pytest.mark.parametrize("dtype", [torch.int64, torch.int32])
+@pytest.mark.parametrize("sizes", [(40, 300), (3, 20, 300), (2000, 33)])
+def test_places_of_each_row_are_checked_once(sizes: tuple[int, ...], dtype: torch.dtype) -> None:
+    graph = ExampleGraph()
+    places = torch.randint(-sizes[-1], sizes[-1], (500,)).to(dtype)
+    text = text_of(graph, columns(graph, sizes, places))
+    assert text.count("_from = from;") == 1
+    row = text[text.rindex("#pragma omp simd") :]
+    assert "(int64_t)w" in row
+    assert "wrap_index" not in row
+
+
+def test_places_of_few_rows_or_of_long_ones_are_checked_in_each() -> None:
+    for sizes, count in (((2, 300), 500), ((40, 300), 5000)):
+        graph = ExampleGraph()
+        assert "_from" not in text_of(graph, columns(graph, sizes, torch.randint(0, 300, (count,))))
+
+
+@pytest.mark.parametrize("wrong", [300, -301, 1 << 32, -(1 << 32)])
+@pytest.mark.parametrize("at", [0, 499])
+def test_places_out_of_range_are_reported(wrong: int, at: int) -> None:
+    graph = ExampleGraph()
+    places = torch.randint(0, 300, (500,))
+    result = columns(graph, (40, 300), places.clone())
+    program = plan(graph.build(result))
+    places[at] = wrong
+    with pytest.raises(IndexError):
+        Stepper(program)(graph.examples[0], places)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from fx_interface.symbols import IntLike
 from inductor_codegen.codegen.cpp.analysis.index_set_splitting import Choice, Cut, Part, Parts, parts_of
 from inductor_codegen.codegen.cpp.analysis.looked_up_lines import Line, looked_up_lines
-from inductor_codegen.codegen.cpp.analysis.repeated import repeated_loads
+from inductor_codegen.codegen.cpp.analysis.repeated import needed_besides, repeated_loads, repeated_places
 from inductor_codegen.codegen.cpp.analysis.skipped_passes import conditions_to_run, only_where_not_finite
 from inductor_codegen.codegen.cpp.loops.bounds import together
 from inductor_codegen.codegen.cpp.loops.half_blocks import NO_BLOCKS, HalfBlocks, converts_rows, half_blocks
@@ -19,7 +19,7 @@ from inductor_codegen.codegen.cpp.text.reductions import Accumulator
 from inductor_codegen.codegen.cpp.text.scope import Scope, conditions
 from inductor_codegen.ir.index import LoopVar
 from inductor_codegen.ir.kernel import Kernel, Pass, extent_product
-from inductor_codegen.ir.scalar import Load, Total
+from inductor_codegen.ir.scalar import Apply, Load, Total
 from inductor_codegen.ir.traverse import postorder, roots_of
 
 BLOCK = 4096
@@ -203,9 +203,13 @@ class RowWriter(InnermostWriter):
             points.bind(load, f"{name}[{inner[-1].name}]")
         for load, name in blocks.loads.items():
             points.bind(load, f"{name}[{inner[-1].name} - strip]")
+        besides = None
         if bounds is not None and bounds == ("0", self.names.size(inner[0].extent)):
             self._lay_out(repeated_loads(postorder(roots), needed, self.kernel), points)
-        points.compute(roots)
+            places = repeated_places(postorder(roots), needed, self.kernel)
+            self._lay_out_places(places, points)
+            besides = needed_besides(roots, places) if places else None
+        points.compute(roots, besides)
         if bounds is None or bounds == ("0", self.names.size(inner[0].extent)):
             self._fetch(looked_up_lines((n for n in postorder(roots) if n in moving), self.kernel), row)
         for loop in inner[:-1]:
@@ -232,16 +236,35 @@ class RowWriter(InnermostWriter):
         """Lay elements that repeat along a row out beside each other, for all rows that have the same."""
         loop = self.kernel.inner[0]
         for load in loads:
-            name, index = self.names.new("w"), points.index(load.index)
-            self.arrays += [f"{STORED[load.dtype]} {name}[{loop.extent}];", f"int64_t {name}_from = -1;"]
-            self.open("")
-            self.add(f"const int64_t {loop.name} = 0, from = {index};")
-            self.open(f"if ({name}_from != from)")
-            self.add(f"{name}_from = from;")
+            index = points.index(load.index)
+            name = self._open_laid_out(STORED[load.dtype], index)
             self._loop(loop)
             self.add(f"{name}[{loop.name}] = {load.buffer}[{index}];")
             self.close(3)
             points.bind(load, loaded(f"{name}[{loop.name}]", load.dtype))
+
+    def _lay_out_places(self, places: Mapping[Apply, Load], points: Scope) -> None:
+        """The same for checked places that repeat."""
+        loop = self.kernel.inner[0]
+        for place, load in places.items():
+            name = self._open_laid_out("int32_t", points.index(load.index))
+            self.add("#pragma omp simd reduction(|:bad)")
+            self._loop(loop)
+            alone = Scope(None, self.names, conditions([place]))
+            alone.compute([place])
+            self.add(*alone.lines, f"{name}[{loop.name}] = {alone.name(place)};")
+            self.close(3)
+            points.bind(place, f"(int64_t){name}[{loop.name}]")
+
+    def _open_laid_out(self, kind: str, start: str) -> str:
+        """What is run where an array that is laid out is from another place than the row's, and the array's name."""
+        loop, name = self.kernel.inner[0], self.names.new("w")
+        self.arrays += [f"{kind} {name}[{loop.extent}];", f"int64_t {name}_from = -1;"]
+        self.open("")
+        self.add(f"const int64_t {loop.name} = 0, from = {start};")
+        self.open(f"if ({name}_from != from)")
+        self.add(f"{name}_from = from;")
+        return name
 
     def _convert_rows(self, blocks: HalfBlocks, row: Scope, *, may_add: bool) -> None:
         """Convert rows of 16-bit floats before the first pass that reads them, if that is for more than one."""
