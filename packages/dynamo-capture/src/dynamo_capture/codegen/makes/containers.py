@@ -256,6 +256,10 @@ def text(to: Reconstruction, value: TextValue | OpenText) -> None:
 def array(to: Reconstruction, value: ArrayValue) -> None:
     """Arrays of numpy: over a tensor's memory, or with the numbers that the trace knows."""
     tensor = value.tensor
+    if tensor is None and value.part_of is not None:
+        to.push_all(list(value.part_of))
+        to.emitter.binary_subscr()
+        return
     if tensor is None:
         content = value.content
         to.call(content.copy, lambda: None, 0)

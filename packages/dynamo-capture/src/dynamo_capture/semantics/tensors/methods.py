@@ -36,6 +36,8 @@ from dynamo_capture.values import (
     size_value,
 )
 from dynamo_capture.values.base import Context
+from dynamo_capture.values.tensors.array import ArrayValue
+from dynamo_capture.values.tensors.tensor import PLAIN_CLASSES
 from fx_interface.tensor_spec import SPEC_KEY, is_differentiable, with_grad
 
 Method = Callable[["Context", TensorValue, list[Value], dict[str, Value]], "Value | None"]
@@ -59,8 +61,16 @@ def _size(tx: Context, owner: TensorValue, args: list[Value], kwargs: dict[str, 
 
 @method("new")
 def _new(tx: Context, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
-    """``x.new(y.size())`` has that size; of another sequence it has the content. A graph knows no ``torch.Size``."""
+    """``x.new(y.size())`` has that size; of another sequence it has the content, of an array its memory if it can. A
+    graph knows no ``torch.Size``."""
     given = args[0] if len(args) == 1 else kwargs.get("size", NONE)
+    if isinstance(given, ArrayValue) and args and not kwargs and not given.is_number:
+        if owner.meta.cls not in PLAIN_CLASSES or tx.tensors.modes.active:
+            return None
+        spec = owner.meta.spec
+        return Const(torch.as_tensor).call(
+            tx, [given], {"dtype": Const(spec.dtype), "device": Const(spec.device)}
+        )
     if given.python_type() is not torch.Size:
         return None
     options = {name: value for name, value in kwargs.items() if name != "size"}

@@ -17,10 +17,11 @@ from fx_interface.source import Source
 
 class ArrayValue(Value):
     """``real`` and ``source``: an array that existed; ``content``: one made by the trace, of known numbers;
-    ``tensor``: the tensor that shares its memory, where the program has one; ``is_number``: whether it is no
-    array but a number of numpy that the trace does not know, in a tensor without dimensions."""
+    ``tensor``: the tensor that shares its memory, where the program has one; ``part_of``: the array and the index of
+    which it is a part, if ``content`` is that of a part; ``is_number``: whether it is no array but a number of numpy
+    that the trace does not know, in a tensor without dimensions."""
 
-    __slots__ = ("content", "is_number", "is_read_only", "real", "source", "tensor")
+    __slots__ = ("content", "is_number", "is_read_only", "part_of", "real", "source", "tensor")
     is_mutable = True
 
     def __init__(
@@ -33,6 +34,7 @@ class ArrayValue(Value):
     ) -> None:
         self.is_number = is_number
         self.is_read_only = False
+        self.part_of: tuple[ArrayValue, Value] | None = None
         self.real = real
         self.source = source
         self.content = content
@@ -51,12 +53,22 @@ class ArrayValue(Value):
         return self.content.copy() if self.is_known else self.as_constant()
 
     def children(self, tx: Context) -> list[Value]:
-        return [] if self.tensor is None else [self.tensor]
+        if self.tensor is not None:
+            return [self.tensor]
+        return [] if self.part_of is None else list(self.part_of)
 
     @property
     def is_known(self) -> bool:
         """Whether its numbers are known, and nothing in the graph can change them."""
-        return self.content is not None and self.tensor is None
+        if self.content is None or self.tensor is not None:
+            return False
+        return self.part_of is None or self.part_of[0].is_known
+
+    def part(self, key: Value, content: Any) -> ArrayValue:
+        """``self[key]`` of an array whose numbers are known: ``content``, in the same memory."""
+        found = ArrayValue(content=content)
+        found.part_of = (self, key)
+        return found
 
     def as_tensor(self, tx: Context) -> TensorValue:
         """``torch.from_numpy(self)``: a tensor with the same memory."""
@@ -65,6 +77,12 @@ class ArrayValue(Value):
         return self.tensor
 
     def _make_tensor(self, tx: Context) -> TensorValue:
+        if self.part_of is not None:
+            owner, key = self.part_of
+            with tx.tensors.modes.without(len(tx.tensors.modes.active)):
+                part = owner.as_tensor(tx).get_item(tx, key)
+            assert isinstance(part, TensorValue)
+            return part
         array = self.real if self.real is not None else self.content
         if not array.flags.writeable:
             raise GraphBreak(UNKNOWN_ARGUMENT, "an array that cannot be written to is made a tensor")

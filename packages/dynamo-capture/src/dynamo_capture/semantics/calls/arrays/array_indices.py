@@ -36,6 +36,14 @@ def is_basic(tx: Context, key: Value, numbers: bool = True) -> bool:
     return True
 
 
+def is_fixed(tx: Context, key: Value) -> bool:
+    """Whether all numbers of a basic index are known."""
+    parts = index_parts(tx, key)
+    bounds = [bound for part in parts if isinstance(part, SliceValue) for bound in part.bounds]
+    numbers = [part for part in parts if not isinstance(part, SliceValue)]
+    return all(tx.is_constant(tx.force(number)) for number in (*bounds, *numbers))
+
+
 def takes_one(tx: Context, key: Value, ndim: int) -> bool:
     """Whether an index of integers alone names one element, which numpy gives as a number."""
     parts = index_parts(tx, key)

@@ -128,3 +128,13 @@ def makers_alike() -> tuple[Any, ...]:
     import numpy
 
     return (numpy.zeros_like, numpy.ones_like, numpy.full_like, numpy.empty_like)
+
+
+@functools.cache
+def asks_for_memory() -> tuple[Any, ...]:
+    """Functions that tell whether arrays share memory, which copies of their numbers do not."""
+    if not numpy_types.INSTALLED:
+        return ()
+    import numpy
+
+    return (numpy.shares_memory, numpy.may_share_memory)

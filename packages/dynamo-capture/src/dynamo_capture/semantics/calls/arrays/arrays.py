@@ -25,12 +25,13 @@ from dynamo_capture.foundation.break_kinds import (
 from dynamo_capture.foundation.errors import GraphBreak, NotConstant, UserRaise
 from dynamo_capture.runtime.calls.numpy_calls import parts_of, shown_by
 from dynamo_capture.semantics.calls.arrays.alike import FLOATS, alike, seen
-from dynamo_capture.semantics.calls.arrays.array_indices import is_basic, is_mask, takes_one
+from dynamo_capture.semantics.calls.arrays.array_indices import is_basic, is_fixed, is_mask, takes_one
 from dynamo_capture.semantics.calls.arrays.array_tables import (
     CALLED,
     CHANGING,
     MOST_ROWS,
     PLAIN,
+    asks_for_memory,
     facts_of_form,
     makers_alike,
     shown_parts,
@@ -80,7 +81,7 @@ class Arrays:
         if fact is not None and isinstance(args[0], ArrayValue):
             return self.get_attr(args[0], fact)
         arrays = [value for value in (*args, *kwargs.values()) if isinstance(value, ArrayValue)]
-        if all(value.is_known for value in arrays):
+        if all(value.is_known for value in arrays) and function not in asks_for_memory():
             return self._computed(function, args, kwargs)
         return self._of_graph(function, args, kwargs)
 
@@ -115,6 +116,8 @@ class Arrays:
         if symbol.endswith("=") and symbol not in ("==", "!=", "<=", ">="):
             if isinstance(lhs, ArrayValue) and not lhs.is_number:
                 return self._in_place(function, lhs, rhs)
+            if isinstance(lhs, (ArrayValue, Const)) and function in PLAIN:  # a number, which does not change
+                return self.call_function(PLAIN[function], [lhs, rhs], {})
             raise GraphBreak(OBJECT_OPERATION, f"{symbol} of {lhs.describe()} and {rhs.describe()}")
         return self.call_function(function, [lhs, rhs], {})
 
@@ -221,6 +224,8 @@ class Arrays:
     def get_item(self, owner: ArrayValue, key: Value) -> Value:
         """``array[key]``."""
         tx = self._tx
+        if owner.is_known and is_basic(tx, key) and is_fixed(tx, key):
+            return self._known_part(owner, key)
         if owner.is_known and not is_basic(tx, key, numbers=False):
             return self._computed(operator.getitem, [owner, key], {})
         tensor = owner.as_tensor(tx)
@@ -236,6 +241,14 @@ class Arrays:
         found = ArrayValue(tensor=part)
         found.is_read_only = owner.is_read_only
         return found
+
+    def _known_part(self, owner: ArrayValue, key: Value) -> Value:
+        """``array[1:]`` of known numbers, which stay known."""
+        index = self._tx.calls.python_object(key)
+        found = self._folded(lambda: owner.content[index])
+        if not isinstance(found, numpy_types.ARRAYS):
+            return Const(found)
+        return owner.part(key, found)
 
     @_unasked
     def iterate(self, owner: ArrayValue, is_reversed: bool = False) -> IteratorValue:

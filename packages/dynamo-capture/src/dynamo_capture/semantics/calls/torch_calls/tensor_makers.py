@@ -12,6 +12,7 @@ from dynamo_capture.foundation.break_kinds import C_OBJECT_MADE, CONTENT_DECIDES
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.semantics.calls.arrays.arrays import tensor_of
 from dynamo_capture.semantics.registry import handles
+from dynamo_capture.semantics.tensors.methods import method
 from dynamo_capture.values import (
     NONE,
     TRUE,
@@ -26,7 +27,9 @@ from dynamo_capture.values import (
 from dynamo_capture.values.base import Context
 from dynamo_capture.values.containers.late_sequences import RangeList, RepeatedList
 from dynamo_capture.values.structures import sequence_leaves
+from dynamo_capture.values.tensors.array import ArrayValue
 from dynamo_capture.values.tensors.floating import RuntimeFloat
+from dynamo_capture.values.tensors.tensor import PLAIN_CLASSES
 
 
 def _make_tensor(function: Any) -> Any:
@@ -204,6 +207,21 @@ for _function in (torch.tensor, torch.as_tensor, torch.asarray):
     handles(_function)(_make_tensor(_function))
 
 
+@method("new_tensor")
+def _new_tensor(tx: Context, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    """``x.new_tensor(array)`` is ``torch.tensor(array, dtype=x.dtype, device=x.device)``."""
+    given = args[0] if len(args) == 1 else kwargs.get("data", NONE)
+    if not isinstance(given, ArrayValue) or given.is_number or owner.meta.cls not in PLAIN_CLASSES:
+        return None
+    rest = {name: value for name, value in kwargs.items() if name != "data"}
+    options: dict[str, Value] = {
+        "dtype": Const(owner.meta.spec.dtype),
+        "device": Const(owner.meta.spec.device),
+    }
+    options |= {name: value for name, value in rest.items() if not is_none(value)}
+    return tensor_of(tx, torch.tensor, given, options)
+
+
 _LEGACY = {
     torch.Tensor: None, torch.FloatTensor: torch.float32, torch.DoubleTensor: torch.float64,
     torch.HalfTensor: torch.float16, torch.BFloat16Tensor: torch.bfloat16, torch.LongTensor: torch.int64,
@@ -221,7 +239,7 @@ def _make_legacy(cls: Any) -> Any:
 
     def make(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
         """``torch.IntTensor([2, 3])`` has this content, ``torch.IntTensor(2, 3)`` this shape,
-        ``torch.IntTensor()`` no elements."""
+        ``torch.IntTensor()`` no elements; of an array it is ``torch.as_tensor(array, dtype=torch.int32)``."""
         options: dict[str, Value] = {
             "dtype": Const(_LEGACY[cls] or torch.get_default_dtype()),
             "device": Const(torch.device("cpu")),
@@ -232,6 +250,10 @@ def _make_legacy(cls: Any) -> Any:
         elif not kwargs and all(value.python_type() is int for value in args):
             shape = TupleValue(args or [Const(0)])
             return tx.tensors.call_function(torch.empty, [shape], options)
+        elif not kwargs and len(args) == 1 and isinstance(args[0], ArrayValue) and not args[0].is_number:
+            shown = tensor_of(tx, torch.as_tensor, args[0], options)
+            assert shown is not None
+            return shown
         elif not kwargs and cls is torch.Tensor and len(args) == 1 and isinstance(args[0], TensorValue):
             alias: Value = tx.tensors.as_class(args[0], torch.Tensor)
             return alias

@@ -31,6 +31,8 @@ from dynamo_capture.values import (
     one_tensor,
 )
 from dynamo_capture.values.base import Context
+from dynamo_capture.values.containers.late_sequences import RangeList
+from dynamo_capture.values.containers.ranges import SymRange
 from dynamo_capture.values.tensors.array import ArrayValue
 from dynamo_capture.values.tensors.floating import RuntimeFloat
 from fx_interface.symbols import Expr, Relation
@@ -46,6 +48,11 @@ def without_open_integers(tx: Context, owner: TensorValue, key: Value) -> tuple[
     """A view of ``owner`` with the open integers among the indices selected, and the rest of the key: None where
     nothing is left of it. The same tensor and key where there are none, or a dimension cannot be told."""
     items = [tx.force(item) for item in key.items] if isinstance(key, TupleValue) else [key]
+    ranges = {place: _bounds(item) for place, item in enumerate(items) if _bounds(item)}
+    for place, bounds in ranges.items():
+        items[place] = _places(tx, bounds)
+    if ranges:
+        key = TupleValue(items) if isinstance(key, TupleValue) else items[0]
     if key.expr is not None and not owner.meta.spec.sizes:  # torch tells the number
         tx.fold(lambda: torch.zeros((), device="cpu")[tx.integer(key)])
     if any(_is_refused(tx, item) for item in items):
@@ -117,6 +124,23 @@ def _is_refused(tx: Context, item: Value, within: bool = False) -> bool:
     if isinstance(item.value, numpy_types.SCALARS):
         return item.value.dtype.kind in ("bufc" if within else "fc")  # type: ignore[attr-defined]
     return not isinstance(item.value, (int, float) if within else _PLAIN)
+
+
+def _bounds(item: Value) -> list[Value]:
+    """The bounds of the range that an index is, or of which it is the list; none for another index."""
+    if isinstance(item, RangeList) and item.is_unread:
+        return list(item.range.bounds)
+    if isinstance(item, SymRange):
+        return list(item.bounds)
+    known = item.known_as(range)
+    return [] if known is None else [Const(known.start), Const(known.stop), Const(known.step)]
+
+
+def _places(tx: Context, bounds: list[Value]) -> Value:
+    """The tensor that torch makes of a range, of which it asks no mode of the program."""
+    options: dict[str, Value] = {"dtype": Const(torch.int64), "device": Const(torch.device("cpu"))}
+    with tx.tensors.modes.without(len(tx.tensors.modes.active)):
+        return tx.tensors.call_function(torch.arange, bounds, options)
 
 
 def _is_open_list(tx: Context, item: Value) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from dynamo_capture.foundation import numpy_types
 from dynamo_capture.foundation.break_kinds import NOT_IN_PYTHON
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.values import (
@@ -20,6 +21,7 @@ from dynamo_capture.values import (
     Value,
 )
 from dynamo_capture.values.base import Context
+from dynamo_capture.values.tensors.array import ArrayValue
 
 _PLAIN = frozenset(
     {int, float, complex, bool, str, bytes, range, type(None), type(Ellipsis), torch.dtype, torch.device}
@@ -50,13 +52,15 @@ def _kind(value: Value) -> tuple[Any, ...]:
         known = value.value
         if isinstance(known, type):
             return _known, int, type
-        if type(known) in _PLAIN:
+        if type(known) in _PLAIN or isinstance(known, numpy_types.SCALARS):
             return _known, known, type(known)
         return {tuple: (tuple,), slice: (slice, None)}.get(type(known), _UNKNOWN)
     if isinstance(value, TensorValue):
         return _tensor, value.meta.spec.dtype
     if isinstance(value, SliceValue):
         return slice, None
+    if isinstance(value, ArrayValue):
+        return (_array,)
     made = _EMPTY.get(type(value))
     return _UNKNOWN if made is None else (made,)
 
@@ -67,6 +71,10 @@ def _known(value: Any, _cls: type | None = None) -> Any:
 
 def _tensor(dtype: torch.dtype) -> torch.Tensor:
     return torch.ones(2, 2, dtype=dtype)
+
+
+def _array() -> Any:
+    return torch.ones(2, 2).numpy()
 
 
 @functools.lru_cache(maxsize=1024)
