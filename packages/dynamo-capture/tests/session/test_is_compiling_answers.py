@@ -87,3 +87,17 @@ def test_a_program_that_always_raises():
     captured, _ = _captured(program)
     with pytest.raises(AttributeError, match="no_such_attribute"):
         captured(X)
+
+
+def test_an_operation_whose_exception_names_sizes_that_vary_is_an_exception():
+    """Its words are not known while it is captured, so it would end the graph there, and raise in Python then."""
+
+    def program(x, y):
+        if torch.compiler.is_compiling():
+            y = torch.cat((y, y), 1)
+        return torch.nn.functional.scaled_dot_product_attention(x, x, y)  # which names sizes in torch 2.11
+
+    optimized, _ = _captured(program)
+    for rows in (3, 4, 5):
+        x, y = torch.randn(rows, 4, rows, 8), torch.randn(rows, 4, rows, 8)
+        assert torch.equal(optimized(x, y), program(x, y))

@@ -355,7 +355,7 @@ class FrameCompiler:
         except CapturedAnew:  # which may lead to another place than the one where it has broken
             raise InParts from None
         except Broken as ended:
-            tell_no(tx.asking.before(ended.handled), view.code)
+            tell_no(tx.asking.before(ended.handled) or tx.asking.before(ended.reason), view.code)
             levels = leaves_levels(tx, view.code) or leaves_modes(tx, ended.reason)
             if levels or (broken is None and knows_other_contents(tx, ended.reason, ended.where)):
                 raise InParts from None

@@ -35,7 +35,7 @@ class Asking:
         return True
 
     def raised(self, exception: Any) -> None:
-        """The program raises an exception: first here, or on its way."""
+        """The program raises an exception: first here, or on its way; or a graph ends at an operation that raises."""
         if self._last is not None:
             self._before.setdefault(id(exception), (exception, self._last))
 

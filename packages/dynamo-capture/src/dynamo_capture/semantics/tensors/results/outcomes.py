@@ -162,7 +162,9 @@ class Outcomes(Results):
             )
         other = worded_otherwise(tx, function, name, error, args)
         if other is not None:
-            return GraphBreak(UNTRACEABLE, other)
+            refused = GraphBreak(UNTRACEABLE, other)
+            tx.asking.raised(refused)
+            return refused
         if tx.env.unanswered is not None:  # C++ code has asked, and raised something else then
             return GraphBreak(DATA_NUMBER, f"{name}: {tx.env.unanswered.what}")
         kinds = [value.python_type() for value in args if isinstance(value, TensorValue)]
