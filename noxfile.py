@@ -69,7 +69,12 @@ RELEASE_TOOLS = ("towncrier>=24.8", "virtualenv>=20.26")
 NOTEBOOK_TOOLS = ("nbclient>=0.10,<1", "nbformat>=5.10", "ipykernel>=6")
 ADVERSARIES = "integration_tests/adversaries"
 PROCESSES = str(min(os.cpu_count() or 1, 4))
-ONE_THREAD = {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
+ONE_THREAD = {
+    "OMP_NUM_THREADS": "1",
+    "HF_HUB_OFFLINE": "1",
+    "TOKENIZERS_PARALLELISM": "false",
+    "PYTHONDONTWRITEBYTECODE": "",  # else each of some hundred processes compiles the modules anew
+}
 
 
 def see_torch(session: nox.Session, version: str = THIS_PYTHON) -> None:

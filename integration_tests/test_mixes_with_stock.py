@@ -79,6 +79,7 @@ def test_inside_of_stock() -> None:
     assert seen == [["add"], ["exp", "cos"]]
 
 
+@pytest.mark.nightly
 def test_numbers_in_tensors_under_stock_codegen() -> None:
     def program(x: torch.Tensor, a: float) -> torch.Tensor:
         return torch.addmm(x, x, x, alpha=a) + torch.nn.functional.softplus(x, a)

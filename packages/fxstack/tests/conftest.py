@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,6 +12,8 @@ import pytest
 import torch
 
 import fxstack
+
+sys.path.insert(0, str(Path(__file__).parent))  # for python_processes
 
 
 @pytest.fixture(autouse=True)

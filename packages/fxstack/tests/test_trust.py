@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from python_processes import run as run_python
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="watches files by inotify")
 
@@ -62,13 +63,7 @@ print("done")
 
 
 def run(watched: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(
-        [sys.executable, "-c", WATCHING, str(watched)],
-        env={**os.environ, "OMP_NUM_THREADS": "1", **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_python("-c", WATCHING, watched, env={**os.environ, "OMP_NUM_THREADS": "1", **environment})
     assert done.stdout.endswith("done\n"), done.stdout + done.stderr
     return done
 
@@ -131,7 +126,10 @@ def test_a_compiler_that_does_not_work_leaves_the_program_to_eager(
     assert str(fake) in done.stderr
 
 
-@pytest.mark.parametrize("place", ["/proc", "absent/folder", "file"])
+@pytest.mark.parametrize(
+    "place",
+    ["/proc", *(pytest.param(place, marks=pytest.mark.nightly) for place in ("absent/folder", "file"))],
+)
 def test_a_temporary_folder_that_cannot_be_written_is_no_obstacle(tmp_path: Path, place: str) -> None:
     (tmp_path / "file").write_text("")
     (tmp_path / "watched").mkdir()

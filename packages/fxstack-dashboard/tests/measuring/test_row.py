@@ -30,6 +30,7 @@ def test_a_row_of_the_whole_stack_passes_with_all_figures() -> None:
     assert [len(outcome.samples[name]) for name in ("eager", "backend")] == [3, 3]
 
 
+@pytest.mark.nightly
 def test_eager_is_a_backend_without_a_compiler(models_file: Callable[..., str]) -> None:
     outcome = measure_row(_request(models_file("pass"), "eager"), 60)
     assert outcome.status == "pass"
@@ -39,14 +40,15 @@ def test_eager_is_a_backend_without_a_compiler(models_file: Callable[..., str]) 
 @pytest.mark.parametrize(
     "compiled, stage, reason",
     [
-        ("raise ValueError('mine')", "compile", "ValueError: mine"),
+        pytest.param("raise ValueError('mine')", "compile", "ValueError: mine", marks=pytest.mark.nightly),
         ("os.kill(os.getpid(), signal.SIGSEGV)", "compile", "the process was ended by SIGSEGV"),
-        ("os._exit(3)", "compile", "the process ended with status 3"),
+        pytest.param("os._exit(3)", "compile", "the process ended with status 3", marks=pytest.mark.nightly),
         ("return super().forward(x) * 1.001", "accuracy", "result is 0.001 from float64"),
-        (
+        pytest.param(
             "return super().forward(x)[:2]",
             "accuracy",
             "result is torch.float32[2, 4], in eager torch.float32[3, 4]",
+            marks=pytest.mark.nightly,
         ),
     ],
 )

@@ -130,6 +130,7 @@ def _taken(handle: int | None) -> torch.Tensor | None:
     return made
 
 
+@pytest.mark.nightly
 def test_gradients_are_those_of_python(library: ctypes.CDLL, tmp_path: Path) -> None:
     x = X.clone().requires_grad_()
     path = fxstack.aot_compile(

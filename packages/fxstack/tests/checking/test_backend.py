@@ -116,6 +116,7 @@ def branches(x: Tensor) -> Tensor:
     return torch.where(x > 0, x.exp(), x)
 
 
+@pytest.mark.nightly
 def test_the_script_shows_the_difference_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     compiled = fxstack.compile(branches, backend=wrong_backends.one_percent_off, options=CHECK)
     x = torch.randn(4, 4)[:, ::2].requires_grad_()

@@ -50,6 +50,7 @@ def test_a_right_program_has_nothing_to_minify(file: Path, capsys: pytest.Captur
     assert "FXS601" in capsys.readouterr().err
 
 
+@pytest.mark.nightly
 def test_a_script_that_fails_in_eager_is_told_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "script.py"
     file.write_text("raise ValueError('mine')\n")

@@ -1,4 +1,4 @@
-"""Scripts under ``fxstack run`` and ``explain``, each in a process of its own as a user starts it."""
+"""Scripts under ``fxstack run`` and ``explain``, each in a process of its own."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from python_processes import run as run_python
 
 PROGRAM = """
 import sys, torch
@@ -35,6 +36,11 @@ print(json.dumps([sys.argv, __name__, __file__, __package__, __doc__, sys.path[0
 
 
 def _fxstack(*arguments: str | Path, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    return run_python("-m", "fxstack", *arguments, cwd=cwd)
+
+
+def _started(*arguments: str | Path, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """As a user starts it."""
     command = [sys.executable, "-m", "fxstack", *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, cwd=cwd, check=False, timeout=300)
 
@@ -46,7 +52,7 @@ def _script(folder: Path, text: str) -> Path:
 
 
 def test_calls_of_torch_compile_come_here_and_a_summary_follows(tmp_path: Path) -> None:
-    run = _fxstack("run", _script(tmp_path, PROGRAM))
+    run = _started("run", _script(tmp_path, PROGRAM))
     assert (run.returncode, run.stdout) == (0, "noise\nnoise\n")
     assert "fxstack: 4 compilations" in run.stderr
     assert "graph break [CAP236], 2 times: print() writes to the terminal" in run.stderr
@@ -71,7 +77,7 @@ def test_a_script_sees_what_python_would_show_it(tmp_path: Path) -> None:
     arguments = ["--json", "-x", "--", "a b"]
     plain = subprocess.run([sys.executable, script, *arguments], capture_output=True, text=True, check=True)
     for separator in ([], ["--"]):
-        run = _fxstack("run", "--quiet", script, *separator, *arguments)
+        run = _started("run", "--quiet", script, *separator, *arguments)
         assert run.stderr == ""
         assert json.loads(run.stdout) == json.loads(plain.stdout)
 
@@ -82,7 +88,7 @@ def test_a_module_is_run_as_by_python(tmp_path: Path) -> None:
     (tmp_path / "package" / "part.py").write_text(
         "import sys; print(__name__, __package__, sys.argv[1:]); sys.exit(4)"
     )
-    run = _fxstack("run", "-m", "package.part", "--flag", cwd=tmp_path)
+    run = _started("run", "-m", "package.part", "--flag", cwd=tmp_path)
     assert (run.returncode, run.stdout) == (4, "__main__ package ['--flag']\n")
 
 
@@ -102,11 +108,11 @@ def test_the_scripts_exit_status_is_passed_on(tmp_path: Path, text: str, status:
 def test_an_exception_is_shown_as_by_python(tmp_path: Path) -> None:
     script = _script(tmp_path, "def inner():\n    raise ValueError('mine')\ninner()\n")
     plain = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
-    run = _fxstack("run", "--quiet", script)
+    run = _started("run", "--quiet", script)
     assert (run.returncode, run.stderr) == (plain.returncode, plain.stderr)
     broken = _script(tmp_path, "def inner(:\n")
     plain = subprocess.run([sys.executable, broken], capture_output=True, text=True, check=False)
-    run = _fxstack("run", "--quiet", broken)
+    run = _started("run", "--quiet", broken)
     assert (run.returncode, run.stderr) == (plain.returncode, plain.stderr)
 
 
@@ -200,7 +206,7 @@ def test_torch_compile_is_put_back_before_the_interpreter_ends(tmp_path: Path) -
     """Functions that a script registers see it replaced; nothing is printed when modules are taken apart."""
     text = "import atexit, torch\natexit.register(lambda: print(torch.compile.__module__))\n"
     cycle = "import sys\nsys.modules['kept'] = torch.cycle = sys.modules['__main__']\n"
-    run = _fxstack("run", _script(tmp_path, text + cycle))
+    run = _started("run", _script(tmp_path, text + cycle))
     assert (run.returncode, run.stdout) == (0, "fxstack.compile\n")
     assert "Exception ignored" not in run.stderr
 

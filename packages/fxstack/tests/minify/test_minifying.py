@@ -103,8 +103,12 @@ def test_a_call_that_is_slower_than_eager() -> None:
     ("text", "reason"),
     [
         ("def program(x):\n    return x + 1\nINPUTS = (2,)\n", "compiled, it does what it does in eager"),
-        ("def program(x):\n    return missing\nINPUTS = (2,)\n", "invalid: NameError"),
-        ("raise SystemExit(3)\n", "invalid: SystemExit"),
+        pytest.param(
+            "def program(x):\n    return missing\nINPUTS = (2,)\n",
+            "invalid: NameError",
+            marks=pytest.mark.nightly,
+        ),
+        pytest.param("raise SystemExit(3)\n", "invalid: SystemExit", marks=pytest.mark.nightly),
     ],
     ids=["right", "wrong in eager", "a script that fails in eager"],
 )

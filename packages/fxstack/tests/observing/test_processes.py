@@ -88,6 +88,7 @@ def test_each_process_has_its_page_and_its_part_of_the_explanation(tmp_path: Pat
     assert _run("explain", script).stdout.count("\nprocess ") == 2
 
 
+@pytest.mark.nightly
 def test_a_process_that_compiles_nothing_leaves_nothing(tmp_path: Path) -> None:
     run = _run("run", "--json", _script(tmp_path, _starting("import torch; torch.ones(2) + 1")))
     assert json.loads(run.stdout.splitlines()[-1])["processes"] == []
@@ -121,6 +122,7 @@ def test_a_python_without_fxstack_runs_as_ever(tmp_path: Path) -> None:
     assert (run.stdout, run.stderr) == ("torch\n", "")
 
 
+@pytest.mark.nightly
 def test_a_failing_sitecustomize_fails_as_ever(tmp_path: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text("import a_module_that_is_missing\n")
     script = _script(tmp_path, _starting("import torch; print(torch.compile.__module__)"))
