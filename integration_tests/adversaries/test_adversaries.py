@@ -41,6 +41,8 @@ RUNS: tuple[tuple[str, int, str], ...] = (
     ("own_code", 80, "eager"),
     ("called_back", 80, "eager"),
     ("called_back", 20, "aot_eager"),
+    ("comprehensions", 60, "eager"),
+    ("comprehensions", 15, "aot_eager"),
     ("interrupts", 30, "eager"),
     ("training", 40, "eager"),
     ("training", 40, "aot_eager"),

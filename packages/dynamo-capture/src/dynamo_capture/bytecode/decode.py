@@ -121,8 +121,17 @@ def _scan(code: CodeType, slots: list[str]) -> list[Scanned]:
 def _slot_names(code: CodeType) -> tuple[list[str], list[str]]:
     """Unique names of all frame slots in order, and of the free variables among them."""
     names = [*code.co_varnames, *(name for name in code.co_cellvars if name not in code.co_varnames)]
-    freevars: list[str] = [Slot(name, "free") if name in names else name for name in code.co_freevars]
+    freevars = [*free_variables(code)]
     return [*names, *freevars], freevars
+
+
+def free_variables(code: CodeType) -> tuple[str, ...]:
+    """The names that a code object's free variables have in its frames, in order: unique ones. A comprehension in it
+    may have a variable of the same name."""
+    taken = {*code.co_varnames, *code.co_cellvars} if code.co_freevars else ()
+    if not taken or taken.isdisjoint(code.co_freevars):
+        return code.co_freevars
+    return tuple(Slot(name, "free") if name in taken else name for name in code.co_freevars)
 
 
 def _attach_handlers(code: CodeType, at: dict[int, Instruction], instructions: list[Instruction]) -> None:

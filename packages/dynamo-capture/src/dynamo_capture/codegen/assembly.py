@@ -43,7 +43,7 @@ from dynamo_capture.semantics.random_numbers.drawing import Draw
 from dynamo_capture.semantics.random_numbers.python_generator import MODULE_GENERATOR
 from dynamo_capture.sources.sources import NUMBERS, ComputedSource, PlainTensorSource, computing
 from dynamo_capture.trace import Trace
-from dynamo_capture.values import CellValue, Value
+from dynamo_capture.values import Value
 from fx_interface.source import (
     BuiltinSource,
     ClosureSource,
@@ -59,20 +59,21 @@ STATES = ".states"
 
 
 class Assembly:
-    """Emits the replacement of one frame. ``finish`` is told the graph's outputs and gives back its compiled form."""
+    """Emits the replacement of one frame; ``free`` names the cells that it was given, by id, and ``switches`` are those
+    at its entry and end. ``finish`` is told the graph's outputs and gives back its compiled form."""
 
-    def __init__(self, tx: Trace, frame: Frame, body: CodeBody, entry: Switches, left: Switches) -> None:
-        self._tx = tx
-        self._frame = frame
-        self._body = body
-        self._switches = (entry, left)
+    def __init__(
+        self,
+        tx: Trace,
+        frame: Frame,
+        body: CodeBody,
+        free: dict[int, str],
+        switches: tuple[Switches, Switches],
+    ) -> None:
+        self._tx, self._frame, self._body = tx, frame, body
+        self._free, self._switches = free, switches
         self._emitter = Emitter(Position(line=frame.code.co_firstlineno))
         self._aside = ModesAside(tx.tensors.modes, self._emitter)
-        self._free = {
-            id(cell): name
-            for name in frame.code.co_freevars
-            if isinstance(cell := frame.variables.get(name), CellValue)
-        }
 
     def for_return(
         self, value: Value, finish: Callable[[Sequence[Any]], tuple[Any, list[GraphInput]]]
@@ -384,7 +385,7 @@ class Assembly:
             case LocalSource(name):
                 (emitter.load_deref if name in cells else emitter.load_fast)(name)
             case ClosureSource(name):
-                emitter.load_deref(name)
+                emitter.load_deref(self._body.freevars[self._frame.code.co_freevars.index(name)])
             case GlobalSource(name):
                 emitter.load_global(name)
             case ImportedModuleSource(name):

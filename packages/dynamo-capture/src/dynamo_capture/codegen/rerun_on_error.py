@@ -21,6 +21,7 @@ from typing import Any
 
 import torch
 
+from dynamo_capture.bytecode.decode import free_variables
 from dynamo_capture.bytecode.emit import Emitter
 from dynamo_capture.bytecode.instruction import CO_VARARGS, CO_VARKEYWORDS
 from dynamo_capture.bytecode.resume.analysis import Parameter, parameter_name
@@ -86,7 +87,7 @@ def second_run(
     emitter.delete_fast(_ERROR)  # its traceback leads to this frame
     emitter.load_const(code)
     emitter.load_const(namespace)
-    for name in code.co_freevars:
+    for name in free_variables(code):
         emitter.load_closure(name)
     emitter.build_tuple(len(code.co_freevars))
     _arguments(emitter, code, cells)

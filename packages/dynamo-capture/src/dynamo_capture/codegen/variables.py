@@ -58,7 +58,7 @@ def variables_at_break(
     frame: Frame, enter: int, free: dict[int, str], keep: Collection[str]
 ) -> VariablesAtBreak:
     """The variables of a frame before the instruction ``enter``: those read later, and those to ``keep``. ``free`` are
-    the names of the cells it is given."""
+    the names of the cells it is given. In a comprehension the place of one may hold another, which is put there."""
     facts = decoded(frame.code)
     body, cells = facts.body, dict(free)
     for name in body.cellvars:
@@ -67,6 +67,7 @@ def variables_at_break(
             cells[id(cell)] = name
     live = facts.live[enter].union(keep)
     bound = [(name, frame.variables[name]) for name in sorted(live) if name in frame.variables]
+    bound += [(name, cell) for name in body.freevars if free.get(id(cell := frame.cell(name))) != name]
     contents = [(name, frame.cell(name).content) for name in body.cellvars if name in frame.variables]
     named = set(cells.values())
     return VariablesAtBreak(

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from types import CodeType
 
 import fx_guards
+from dynamo_capture.bytecode.decode import free_variables
 from dynamo_capture.codegen.assembly import Assembly
 from dynamo_capture.codegen.replay import close_dropped
 from dynamo_capture.driver.active_interpreters import forward_level_guard
@@ -84,9 +85,9 @@ def _translated(
 ) -> tuple[CodeType, BackendCall]:
     """The replacement code for a frame, and the graph that it calls."""
     with span("trace", code=view.code), _modes_restored(tx):
-        frame = RootFrame(
-            tx, prepared, tx.inliner.root_scope(view.globals, view.builtins), _variables(tx, view, session)
-        )
+        variables = _variables(tx, view, session)
+        given = {id(variables[name]): name for name in free_variables(view.code)}
+        frame = RootFrame(tx, prepared, tx.inliner.root_scope(view.globals, view.builtins), variables)
         frames: list[Frame] = [frame]
         done = None
         if broken is not None and broken.stop is not None:
@@ -114,7 +115,7 @@ def _translated(
         if tx.levels:
             check_graph(tx)
         tx.calls.equal.check_changes()
-    assembly = Assembly(tx, frame, prepared.body, tx.entry, left)
+    assembly = Assembly(tx, frame, prepared.body, given, (tx.entry, left))
     backend = BackendCall(session, tx, view, report)
     if done is not None:
         code = assembly.for_return(done.value, backend.finish)
@@ -205,13 +206,14 @@ def _variables(tx: Trace, view: FrameView, session: Session) -> dict[str, Value]
     variables: dict[str, Value] = {
         name: Lazy(real, LocalSource(name, handed_on)) for name, real in view.locals.items()
     }
-    for name, cell in zip(view.code.co_freevars, view.closure, strict=True):
+    names = view.code.co_freevars, free_variables(view.code)
+    for name, slot, cell in zip(*names, view.closure, strict=True):
         content: Value | None = None
         with contextlib.suppress(ValueError):
             content = Lazy(cell.cell_contents, ClosureSource(name))
         made = CellValue(content, cell)
         tx.wrapping.remember(cell, made)
-        variables[name] = made
+        variables[slot] = made
     return variables
 
 

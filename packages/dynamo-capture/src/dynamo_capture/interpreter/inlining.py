@@ -7,6 +7,7 @@ from types import FunctionType
 from typing import Any
 
 import fx_guards
+from dynamo_capture.bytecode.decode import free_variables
 from dynamo_capture.foundation.break_kinds import COROUTINE, DEFINITION_CHANGED, NESTED_TOO_DEEPLY
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.foundation.library_functions import LIBRARIES, module_of_function
@@ -65,7 +66,7 @@ class Inliner:
             code, scope = function.code, function.globals
             taken = Parameters(code, function, function.defaults, function.kwdefaults)
             variables = taken.bind(tx, args, kwargs)
-            for name, cell in zip(code.co_freevars, function.closure, strict=True):
+            for name, cell in zip(free_variables(code), function.closure, strict=True):
                 variables[name] = cell
         else:
             real = function.as_constant()
@@ -140,7 +141,7 @@ class Inliner:
         tx = self._tx
         base: Source | None = None
         for index, (name, cell) in enumerate(
-            zip(real.__code__.co_freevars, real.__closure__ or (), strict=True)
+            zip(free_variables(real.__code__), real.__closure__ or (), strict=True)
         ):
             known = tx.wrapping.value_of(cell)
             if known is None:

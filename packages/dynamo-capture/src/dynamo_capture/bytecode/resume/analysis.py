@@ -63,6 +63,7 @@ class ResumeAnalysis:
         self._assigned = facts.assigned
         self._displaced = facts.displaced
         self._offsets = _offset_slots(facts)
+        self._mixes = not {*code.co_cellvars}.isdisjoint(code.co_freevars)
 
     @property
     def first_argument(self) -> str | None:
@@ -80,6 +81,10 @@ class ResumeAnalysis:
         if self._offsets[index]:
             raise UnsupportedBytecodeError(
                 PLACE_NOT_RESUMABLE, f"{where} is in the clean-up after an exception"
+            )
+        if self._mixes:  # CPython 3.12 makes its cell in the place of the free variable of the same name
+            raise UnsupportedBytecodeError(
+                PLACE_NOT_RESUMABLE, f"a comprehension of {self.code.co_qualname} replaces a free variable"
             )
         if self._displaced[index]:
             names = ", ".join(sorted(self._displaced[index]))

@@ -323,7 +323,7 @@ _KEPT_FLAGS = 0x01FF0000 | GENERATOR_FLAGS
 def _become_function(body: CodeBody, names: list[str], freevars: tuple[str, ...]) -> None:
     """Give a body these arguments and free variables, and no cells of its own."""
     used = {name for one in body.instructions for touched in reads_and_writes(one) for name in touched}
-    later = [name for name in body.varnames if name in used.difference(names)]
+    later = [name for name in body.varnames if name in used.difference(names, freevars)]
     body.varnames, body.cellvars, body.freevars = [*names, *later], [], list(freevars)
     body.argcount, body.posonlyargcount, body.kwonlyargcount = len(names), 0, 0
     body.flags = CO_OPTIMIZED | CO_NEWLOCALS | (CO_NESTED if freevars else 0) | body.flags & _KEPT_FLAGS

@@ -16,6 +16,7 @@ from types import CodeType
 from dynamo_capture.bytecode.decoded import Decoded, decoded
 from dynamo_capture.bytecode.emit import Emitter
 from dynamo_capture.bytecode.instruction import CodeBody, Handler, Instruction, Slot
+from dynamo_capture.bytecode.liveness import reads_and_writes
 
 _READS = ("LOAD_DEREF", "DELETE_DEREF")
 
@@ -60,7 +61,8 @@ def _possibly_empty(facts: Decoded) -> list[frozenset[str]]:
     """The function's own shared variables that, before each instruction, may have no value."""
     body, flow = facts.body, facts.flow
     found: list[frozenset[str]] = [frozenset()] * (len(body.instructions) + 1)
-    found[0] = frozenset(body.cellvars) - frozenset(body.argument_names)
+    own = frozenset(body.cellvars)
+    found[0] = own - frozenset(body.argument_names)
     pending, seen = [0], {0}
     while pending:
         index = pending.pop()
@@ -70,6 +72,8 @@ def _possibly_empty(facts: Decoded) -> list[frozenset[str]]:
             after = before - {str(instruction.argval)}
         elif instruction.opname == "DELETE_DEREF":
             after = before | {str(instruction.argval)}
+        else:  # a comprehension has a cell of its own, and puts back one that may be empty
+            after = before | own.intersection(reads_and_writes(instruction)[1])
         handler = flow.handlers[index]
         reached = [(successor, after) for successor in flow.successors[index]]
         if handler is not None:

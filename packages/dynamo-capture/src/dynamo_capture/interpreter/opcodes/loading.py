@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import sys
 
+from dynamo_capture.bytecode.decode import free_variables
 from dynamo_capture.bytecode.instruction import Slot
 from dynamo_capture.foundation.errors import UserRaise
 from dynamo_capture.frames.frame import Frame
@@ -130,7 +131,7 @@ def load_deref(frame: Frame, step: Step) -> None:
 def _empty_cell(frame: Frame, slot: str) -> UserRaise:
     """What reading or deleting a shared variable without a value raises."""
     name = slot.name if isinstance(slot, Slot) else slot
-    if name in frame.code.co_freevars:
+    if slot in free_variables(frame.code):
         text = (
             f"cannot access free variable {name!r} where it is not associated with a value in enclosing scope"
         )

@@ -7,7 +7,7 @@ from dynamo_capture.frames.frame import Frame
 from dynamo_capture.frames.opcode_table import opcode
 from dynamo_capture.frames.steps import Step
 from dynamo_capture.interpreter.opcodes.branches.assuming import assumed
-from dynamo_capture.interpreter.opcodes.branches.joining import joined_jumps
+from dynamo_capture.interpreter.opcodes.branches.joining import joined_copies, joined_jumps
 from dynamo_capture.interpreter.opcodes.branches.merging import as_condition, merged
 from dynamo_capture.interpreter.opcodes.branches.skipping import not_skipped
 from dynamo_capture.interpreter.opcodes.branches.writing import branched
@@ -101,6 +101,8 @@ def to_bool(frame: Frame, step: Step) -> None:
     if jump.opname in _BRANCHES:
         if_true = jump.opname == "POP_JUMP_IF_TRUE"
         place = merged(frame, jump, frame.next + 1, if_true)
+        if place is None:
+            place = joined_copies(frame, jump, is_either=if_true)
         if place is None:
             place = joined_jumps(frame, jump, frame.next + 1, if_true)
         if place is not None:

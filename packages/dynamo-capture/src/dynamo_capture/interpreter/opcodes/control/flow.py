@@ -10,7 +10,7 @@ from dynamo_capture.frames.generator_values import GeneratorValue
 from dynamo_capture.frames.opcode_table import opcode
 from dynamo_capture.frames.steps import Step
 from dynamo_capture.interpreter.opcodes.branches.assuming import assumed
-from dynamo_capture.interpreter.opcodes.branches.joining import joined_jumps, joined_values
+from dynamo_capture.interpreter.opcodes.branches.joining import joined_copies, joined_jumps, joined_values
 from dynamo_capture.interpreter.opcodes.branches.merging import as_condition, merged
 from dynamo_capture.interpreter.opcodes.branches.skipping import not_skipped
 from dynamo_capture.interpreter.opcodes.branches.writing import branched
@@ -43,6 +43,8 @@ def pop_jump_if_false(frame: Frame, step: Step) -> None:
 def _jump_if(frame: Frame, step: Step, truth: bool) -> None:
     frame.stack[-1] = as_condition(frame.stack[-1])
     place = merged(frame, step, frame.next, truth)
+    if place is None:
+        place = joined_copies(frame, step, is_either=truth)
     if place is None:
         place = joined_jumps(frame, step, frame.next, truth)
     if place is None and type(frame.stack[-1]) in _OF_ROWS:

@@ -13,6 +13,7 @@ import types
 from typing import Any
 
 import fx_guards
+from dynamo_capture.bytecode.decode import free_variables
 from dynamo_capture.foundation.break_kinds import CLASS_MADE
 from dynamo_capture.foundation.class_members import is_immutable
 from dynamo_capture.foundation.errors import DataDependent, GraphBreak, NotConstant
@@ -67,7 +68,8 @@ def build_class(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Val
         raise _refused("with a metaclass or keywords")
     scope = body.globals
     assert isinstance(scope, GlobalsScope)
-    frame = Frame(tx, prepare(body.code), scope, dict(zip(body.code.co_freevars, body.closure, strict=True)))
+    variables: dict[str, Value] = dict(zip(free_variables(body.code), body.closure, strict=True))
+    frame = Frame(tx, prepare(body.code), scope, variables)
     frame.names = {}
     try:
         done = frame.run()
