@@ -141,8 +141,9 @@ def _make(
             return value
         case AsInference(plain):
             return _as_inference(_make(plain, inputs, results, made, sizes, operators))
-        case ViewOf(base, steps, is_older):
+        case ViewOf(base, steps, is_older, counts_apart):
             value = _make(base, inputs, results, made, sizes, operators)
+            value = value.data if counts_apart else value
             with _one_write_ago(value) if is_older and not value.is_inference() else _AS_IT_IS:
                 for step in steps:
                     value = replay(value, step, sizes, operators[step.op])

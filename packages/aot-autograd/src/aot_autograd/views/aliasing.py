@@ -28,7 +28,7 @@ from aot_autograd.plan import (
 from aot_autograd.recording.storage import Storage, ViewStep
 from aot_autograd.recording.trace import Trace, TracedTensor
 from aot_autograd.recording.values import Value
-from aot_autograd.views.memory import read_in_memory
+from aot_autograd.views.memory import counts_apart, read_in_memory
 from aot_autograd.views.shared_histories import reformed_base, steps_behind, whole_with_history
 from aot_autograd.views.views import HIDDEN_VIEWS, IDENTITIES, apply_step, is_view
 from fx_interface.errors import UnsupportedProgramError
@@ -122,8 +122,9 @@ def classify(trace: Trace, outputs: Sequence[Any], *, training: bool) -> Results
             # Another object, of which autograd may later be told something else.
             operator = "aten::alias.default" if output.requires_grad else "aten::detach.default"
             recipe = ViewOf(recipe, (Replay(operator, (), (), None, False),))
-        if isinstance(recipe, ViewOf) and _is_older(output):
-            recipe = replace(recipe, is_older=True)
+        if isinstance(recipe, ViewOf):
+            of = next((o for o, r in zip(outputs, found.recipes, strict=False) if r == recipe.base), None)
+            recipe = replace(recipe, is_older=_is_older(output), counts_apart=counts_apart(output, of))
         found.recipes.append(recipe)
         if isinstance(recipe, ViewOf) and output.requires_grad:
             found.views[position] = output
