@@ -37,9 +37,22 @@ PROGRAMS: dict[str, Callable[[torch.Tensor], Any]] = {
     "the input": lambda x: Same.apply(x * 2).relu_(),
     "a view": lambda x: Flat.apply(x * 2).add_(1),
     "the second of two": lambda x: torch.nn.functional.relu(Same.apply(x * 2, x * 3)[1], inplace=True),
+    "a view of a view": lambda x: Flat.apply(x * 2).view(3, 2).relu_(),
+    "a row of a view": lambda x: Same.apply(x * 2).t()[0].mul_(2),
+    "behind a module with a hook": lambda x: torch.nn.ReLU(inplace=True)(_hooked()(x)),
+    "in a module behind another with a hook": lambda x: torch.nn.Sequential(_hooked(), torch.nn.ReLU(True))(
+        x
+    ),
+    "a part of what a module with a hook gives": lambda x: _hooked()(x)[0].mul_(2),
     "caught": lambda x: _caught(Same.apply(x * 2)),
     "an input of the program": lambda x: Same.apply(x).mul_(3),
 }
+
+
+def _hooked() -> torch.nn.Module:
+    module = torch.nn.Identity()
+    module.register_full_backward_hook(lambda *given: None)
+    return module
 
 
 def _caught(x: torch.Tensor) -> Any:

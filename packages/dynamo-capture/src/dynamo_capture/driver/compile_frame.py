@@ -60,6 +60,7 @@ from dynamo_capture.hook.frame_hook import (
 from dynamo_capture.interpreter.opcodes import families  # noqa: F401  # fills the table of opcodes
 from dynamo_capture.interpreter.root_frame import Broken
 from dynamo_capture.semantics.declared import register_loaded
+from dynamo_capture.semantics.tensors.results.given_views import is_refused_write
 from dynamo_capture.session.controls import Stance, current_stance, skip_reason
 from dynamo_capture.session.is_compiling_answers import Place
 from dynamo_capture.session.report import Replacement
@@ -177,9 +178,9 @@ class FrameCompiler:
             raise
         except UserRaise as raised:
             forget_frames(raised)
-            return self._run_eagerly(
-                view, f"the program raises {raised.value.python_type().__name__} while it is captured"
-            )
+            why = f"the program raises {raised.value.python_type().__name__} while it is captured"
+            answer = self._run_eagerly(view, why)
+            return AS_WRITTEN if is_refused_write(raised.value) else answer
         except UnsupportedProgramError as error:
             if session.fullgraph and id(view.code) in session.targets:
                 raise propagate(error) from None

@@ -19,9 +19,10 @@ class ArgumentRef:
 class NewTensor:
     """In a remembered result: a new tensor; ``view_of`` is the tensor argument that it is a differentiable view of,
     ``memory_of`` the one whose memory it shows. ``refuses_writes``:
-    whether autograd does not follow writes to a view, because of how it was made."""
+    whether autograd does not follow writes to a view, because of how it was made; ``maker``: the name of the node that
+    made a view whose writes it follows, and which of its results it is (see ``given_views``)."""
 
-    __slots__ = ("memory_of", "meta", "refuses_writes", "view_of")
+    __slots__ = ("maker", "memory_of", "meta", "refuses_writes", "view_of")
 
     def __init__(
         self,
@@ -29,7 +30,9 @@ class NewTensor:
         view_of: int | None,
         memory_of: int | None = None,
         refuses_writes: bool = False,
+        maker: tuple[str, int, int] | None = None,
     ) -> None:
+        self.maker = maker
         self.refuses_writes = refuses_writes
         self.meta = meta
         self.view_of = view_of

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from dynamo_capture.semantics.tensors.results.given_views import maker_of, pass_on
 from dynamo_capture.semantics.tensors.results.outcome import ArgumentRef, NewTensor, ResultSequence
 from dynamo_capture.shapes import SpecTensor
 from dynamo_capture.values import ListValue, SymValue, TensorMeta, TensorValue, TupleValue, Value
@@ -31,9 +32,10 @@ class Results:
             for index, fake in enumerate(fakes):
                 if result is fake:
                     return ArgumentRef(index)
-            view_of, refuses_writes = None, False
+            view_of, refuses_writes, maker = None, False, None
             if result._is_view():
                 refuses_writes = _creation(result) != _FOLLOWED
+                maker = None if refuses_writes else maker_of(result)
                 base = result._base
                 view_of = next(
                     (i for i, f in enumerate(fakes) if f is base or (f._is_view() and f._base is base)), None
@@ -43,7 +45,7 @@ class Results:
             meta = TensorMeta.of(
                 result.spec, result.requires_grad, result.is_leaf, is_inference=result.is_inference()
             )
-            return NewTensor(meta, view_of, memory_of, refuses_writes)
+            return NewTensor(meta, view_of, memory_of, refuses_writes, maker)
         if isinstance(result, torch.Tensor):
             found[0] = True
             spec = TensorSpec(tuple(result.shape), tuple(result.stride()), result.dtype, result.device)
@@ -88,6 +90,7 @@ class Results:
                 made.root = seen.root
                 made.root.views.append(made)
                 made.refuses_writes = described.refuses_writes or seen.refuses_writes
+                pass_on(made, seen, described.maker)
             if described.memory_of is not None:
                 made.show(tensors[described.memory_of].memory)
             return made
