@@ -12,6 +12,7 @@ from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.foundation.known_objects import is_plain_key
 from dynamo_capture.frames.generator_values import GeneratorValue
 from dynamo_capture.semantics.tensors.replaced_data import check_handed_out
+from dynamo_capture.semantics.tensors.results.hooked_copies import check_handed_out_once
 from dynamo_capture.sources.sources import ContentSource
 from dynamo_capture.trace import Trace
 from dynamo_capture.values import (
@@ -43,6 +44,7 @@ class Collector:
         self._tx = tx
         self._known_cells = known_cells
         self._seen: set[int] = set()
+        self._shown: dict[int, TensorValue] = {}
         self._kept: list[Value] = []
         self.shared: set[int] = set()
         self.sources: dict[Source, None] = {}
@@ -129,6 +131,7 @@ class Collector:
             self.sources[value.source] = None
         else:
             check_handed_out(self._tx, value)
+            check_handed_out_once(self._tx, value, self._shown)
             self.nodes[self._tx.output.handed_out(value.node)] = None
 
     def _symbols(self, expr: Expr) -> None:

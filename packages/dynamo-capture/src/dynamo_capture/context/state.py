@@ -132,6 +132,10 @@ class Effects(Protocol[V]):
         """A hook is registered on a tensor: after the graph, before all other effects."""
 
     @property
+    def hooked_copies(self) -> dict[int, Any]:
+        """By the id of a memory, what shows it in eager, and in the graph a copy of it."""
+
+    @property
     def hooks(self) -> list[Any]:
         """The handles of the hooks that are registered, in order."""
 

@@ -41,6 +41,13 @@ _SOME_SIZES = (2, 3)
 
 
 @dataclass(slots=True)
+class HookedCopies:
+    """Whether copies stand for the identities around modules with backward hooks."""
+
+    are_made: bool = True
+
+
+@dataclass(slots=True)
 class SizeHistory:
     """What one code's inputs looked like before, by the source's text. Mutable; lives as long as the code's cache."""
 
@@ -60,6 +67,7 @@ class SizeHistory:
     useless: set[str] = field(default_factory=set)
     modes_apart: str | None = None
     leaves_change: bool = False
+    hooked_copies: HookedCopies = field(default_factory=HookedCopies)
     exhausted: set[UserLocation] = field(default_factory=set)
     asked_for_each: weakref.WeakSet[Any] = field(default_factory=weakref.WeakSet)
     functions: dict[str, tuple[weakref.ref[FunctionType], CodeType] | None] = field(default_factory=dict)

@@ -87,6 +87,7 @@ class Policy:
         self._callers_sizes = callers_sizes
         self.is_fullgraph = fullgraph
         self._history = history
+        self.hooked_copies = history.hooked_copies
         history.captures += 1
         self._by_values: dict[tuple[int, int], list[tuple[Expr, list[Place]]]] = {}
         self._joins_equal = joins_equal_sizes()

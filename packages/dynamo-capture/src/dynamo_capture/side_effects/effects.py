@@ -43,6 +43,7 @@ class Effects:
         self.watching = False
         self.touched: list[Any] = []
         self.hooks: list[HookHandle] = []
+        self.hooked_copies: dict[int, Any] = {}  # by the id of a memory (semantics/tensors/results)
         self.late: list[Value] = []
         self.of_caches: dict[int, tuple[Value, CachedPart]] = {}
         self._count = 0

@@ -6,7 +6,8 @@ hook from a hook of the tensor before the identity, if there is one tensor:
     y = Identity(x);  y.grad_fn.register_hook(h)   ->   z = x.clone();  z.register_hook(h);  y = Identity(z.clone())
 
 What the program registers on ``y`` comes first, as it does there, and writing to ``y`` is the error that it is there.
-A graph's results that share memory have one history, hence the copies. A hook that gives None for the gradient of the
+A graph's results that share memory have one history, hence the copies, which are made where nobody can tell them from
+the tensor itself (``semantics/tensors/results/hooked_copies.py``). A hook that gives None for the gradient of the
 input sends zeros, and a warning tells so. With several tensors the graph ends where it is asked for the node.
 """
 
@@ -54,6 +55,16 @@ class _Hooked:
         return self.tensor.register_hook(run)  # type: ignore[no-untyped-call]
 
 
+def copies_are_made() -> bool:
+    """Whether copies stand for the identities. Answered by capture."""
+    raise AssertionError("captured")
+
+
+def note_copies(tensor: torch.Tensor, *copies: torch.Tensor) -> None:
+    """Tell capture that in eager all of them show one memory."""
+    raise AssertionError("captured")
+
+
 @substitutes(_ORIGINAL)
 def apply_on_tensors(self: Any, fn: Any, args: Any) -> Any:
     """``args``: a module's inputs or outputs; ``fn`` takes what the hooks are registered on. The arguments to go on
@@ -64,10 +75,18 @@ def apply_on_tensors(self: Any, fn: Any, args: Any) -> Any:
     place = places[0]
     if not args[place].requires_grad:
         return args, None
-    hooked = args[place].clone()
-    fn(_Hooked(hooked))
-    (result,) = _IDENTITY(hooked.clone())
+    tensor = args[place]
+    if copies_are_made():
+        hooked = tensor.clone()
+        fn(_Hooked(hooked))
+        passed = hooked.clone()
+        (result,) = _IDENTITY(passed)
+        note_copies(tensor, hooked, passed)
+    else:
+        (hooked,) = _IDENTITY(tensor)
+        fn(_Hooked(hooked))
+        (result,) = _IDENTITY(hooked)
     return (*args[:place], result, *args[place + 1 :]), places
 
 
-__all__ = ["apply_on_tensors"]
+__all__ = ["apply_on_tensors", "copies_are_made", "note_copies"]

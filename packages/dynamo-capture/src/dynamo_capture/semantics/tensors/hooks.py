@@ -16,6 +16,7 @@ import torch
 from dynamo_capture.foundation.break_kinds import HOOKED_TENSOR
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.semantics.tensors.methods import method
+from dynamo_capture.semantics.tensors.results.hooked_copies import check_not_copied
 from dynamo_capture.values import TensorValue, Value
 from dynamo_capture.values.base import Context
 from dynamo_capture.values.tensors.hooks import HookHandle
@@ -55,6 +56,7 @@ def check_not_hooked(tx: Context, changed: Iterable[TensorValue] | None) -> None
     handles = tx.effects.hooks
     if not handles:
         return
+    check_not_copied(tx, changed)
     memories = None if changed is None else {id(tensor.memory) for tensor in changed}
     if memories is None or any(id(handle.tensor.memory) in memories for handle in handles):
         raise GraphBreak(HOOKED_TENSOR, "a tensor is changed after a hook was registered on it")
