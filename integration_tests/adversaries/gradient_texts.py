@@ -178,6 +178,7 @@ class Hooked(nn.Module):
 
 
 MODULE = Hooked()
+KEPT = []
 WATCHED["module"] = MODULE
 SEEN = torch.zeros(())
 WATCHED["seen"] = SEEN

@@ -237,6 +237,21 @@ class _Body:
                 if random.random() < 0.8:
                     self.add("handle.remove()")
                 self.names.append(made)
+                if Random(f"{kind} {made}").random() < 0.2:  # other programs stay what they were
+                    self.write_behind(kind, tensor)
+
+    def write_behind(self, kind: str, tensor: str) -> None:
+        """A module with that hook keeps its result, which is written to."""
+        self.add(
+            "keeping = MODULE.register_forward_hook(lambda m, args, out: say('kept', KEPT.append(out.detach())))"
+        )
+        self.add(f"handle = {kind}")
+        self.add(f"dead = MODULE({tensor})")
+        self.add("with torch.no_grad():")
+        self.add("dead[0].add_(1)", 1)
+        self.add("say('kept', plain(KEPT.pop()))")
+        self.add("handle.remove()")
+        self.add("keeping.remove()")
 
 
 HOOKS = (
