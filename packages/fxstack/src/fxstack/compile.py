@@ -115,6 +115,7 @@ def compile(
         name=name,
         guard_filter=_guard_filter(options),
         in_python=_in_python(compiler),
+        weighs_arrays=_is_inductor(compiler),
     )
     if model is None:
         return lambda decorated: _apply(decorated, capture)
@@ -206,6 +207,11 @@ def _in_python(compiler: object) -> Mapping[Callable[..., Any], Callable[..., An
     bits, as in generated code."""
     ours = getattr(compiler, "backend", compiler)
     return _PACKED_LAYERS if isinstance(ours, Inductor) and not ours.is_strict else {}
+
+
+def _is_inductor(compiler: object) -> bool:
+    """Whether graphs become code of our own, which is to be faster than what it stands for."""
+    return isinstance(getattr(compiler, "backend", compiler), Inductor)
 
 
 def _as_torch_calls(

@@ -43,7 +43,7 @@ _ENTRIES = str(Path(__file__).with_name("optimizer.py"))
 
 
 class BackendCall:
-    """Closes a graph over its outputs and has it compiled."""
+    """Closes a graph over its outputs and has it compiled. ``as_written``: the frame is left to Python instead."""
 
     def __init__(self, session: Session, tx: Trace, view: FrameView, report: BreakReport | None) -> None:
         self._session = session
@@ -52,6 +52,7 @@ class BackendCall:
         self.report = report
         self.graph_module: GraphModule | None = None
         self.compiled: Any = None
+        self.as_written = False
 
     def finish(self, results: Sequence[Any]) -> tuple[Any, list[GraphInput]]:
         """The compiled graph (None: nothing to run) and its inputs."""

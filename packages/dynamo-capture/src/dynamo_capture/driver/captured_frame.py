@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from types import CodeType
 
 import fx_guards
@@ -14,6 +14,7 @@ from dynamo_capture.codegen.replay import close_dropped
 from dynamo_capture.driver.active_interpreters import forward_level_guard
 from dynamo_capture.driver.backend_call import BackendCall
 from dynamo_capture.driver.retry import gives_other_sizes
+from dynamo_capture.driver.small_arrays import guards_of_left, is_left
 from dynamo_capture.foundation.break_kinds import NOT_RESUMABLE, OTHER_INTERPRETER
 from dynamo_capture.foundation.break_positions import Stopped
 from dynamo_capture.foundation.errors import GUARD_FAILS, CaptureError, GraphBreak
@@ -115,8 +116,10 @@ def _translated(
         if tx.levels:
             check_graph(tx)
         tx.calls.equal.check_changes()
-    assembly = Assembly(tx, frame, prepared.body, given, (tx.entry, left))
     backend = BackendCall(session, tx, view, report)
+    if done is not None and is_left(session, view, tx, backend):
+        return view.code, backend
+    assembly = Assembly(tx, frame, prepared.body, given, (tx.entry, left))
     if done is not None:
         code = assembly.for_return(done.value, backend.finish)
     else:
@@ -127,25 +130,9 @@ def _translated(
 
 
 def _entry(session: Session, view: FrameView, tx: Trace, code: CodeType, backend: BackendCall) -> Entry:
-    if tx.output.mutates:
-        tx.guards.distinct([value.source for value in tx.tensors.inputs if value.source is not None])
-    tx.guards.distinct([value.source for value in tx.keyed.values() if value.source is not None])
-    tx.wrapping.guard_presence()
-    for iterator in tx.running:
-        iterator.guard(tx)
-    for sources in tx.wrapping.possible_aliases(tx.effects.changed()):
-        tx.guards.distinct(sources)
-    sizes = tx.numbers.settle()
-    if tx.facts:
-        tx.guards.add(float_facts(tx.facts, tx.tensors.followed.written))
-    if tx.tensors.state.relied:
-        tx.guards.add(tensor_contents(tx.tensors.state.relied, tx.output.written))
-    bindings = [(expr.as_symbol, source) for expr, source in tx.size_bindings]
-    shapes = fx_guards.shape_relations(sizes, bindings, tx.packed_strides) if sizes.symbols else None
-    if shapes is not None:
-        tx.guards.add(shapes)
+    records = guards_of_left(tx) if backend.as_written else _guards(tx)
     try:
-        kept = kept_guards(tx.guards.records, scope_of(view), session.guard_filter)
+        kept = kept_guards(records, scope_of(view), session.guard_filter)
     except CaptureError as error:
         raise propagate(error) from error.__cause__
     guard_set = fx_guards.GuardSet(kept)
@@ -164,6 +151,28 @@ def _entry(session: Session, view: FrameView, tx: Trace, code: CodeType, backend
     if tx.tensors.state.assumed is not None:
         tx.tensors.state.assumed.belongs_to(entry)
     return entry
+
+
+def _guards(tx: Trace) -> Sequence[fx_guards.GuardRecord]:
+    """All that the replacement code of a trace depends on."""
+    if tx.output.mutates:
+        tx.guards.distinct([value.source for value in tx.tensors.inputs if value.source is not None])
+    tx.guards.distinct([value.source for value in tx.keyed.values() if value.source is not None])
+    tx.wrapping.guard_presence()
+    for iterator in tx.running:
+        iterator.guard(tx)
+    for sources in tx.wrapping.possible_aliases(tx.effects.changed()):
+        tx.guards.distinct(sources)
+    sizes = tx.numbers.settle()
+    if tx.facts:
+        tx.guards.add(float_facts(tx.facts, tx.tensors.followed.written))
+    if tx.tensors.state.relied:
+        tx.guards.add(tensor_contents(tx.tensors.state.relied, tx.output.written))
+    bindings = [(expr.as_symbol, source) for expr, source in tx.size_bindings]
+    shapes = fx_guards.shape_relations(sizes, bindings, tx.packed_strides) if sizes.symbols else None
+    if shapes is not None:
+        tx.guards.add(shapes)
+    return tx.guards.records
 
 
 def _surround(tx: Trace) -> None:

@@ -201,6 +201,7 @@ def optimize(
     name: str | None = None,
     guard_filter: GuardFilter | None = None,
     in_python: Mapping[Callable[..., Any], Callable[..., Any]] = MappingProxyType({}),
+    weighs_arrays: bool = False,
 ) -> Optimizer:
     """A decorator that captures the graphs of a function and gives them to ``backend``.
 
@@ -214,13 +215,15 @@ def optimize(
     ``concurrent``: what a call does whose function another thread is compiling: wait for it, or run as it is.
     ``name``: what profilers show for the function, in place of its own name. ``guard_filter(entries)`` says of each
     guard (``GuardEntry``) whether it is checked; the program vouches for those that are not. ``in_python``: what Python
-    calls in place of a function of torch, where a graph has ended at its call; uncompiled itself.
+    calls in place of a function of torch, where a graph has ended at its call; uncompiled itself. ``weighs_arrays``:
+    functions of small arrays of numpy alone run as they are written where a compiled graph would take longer.
     """
     library = _default_library() if operators is None else operators
     memo = _MEMOS.setdefault(library, {})
     session = Session(backend, library, fullgraph, dynamic, memo, waits=concurrent == "wait")
     session.limit_is_stated = recompile_limit is not None
     session.guard_filter = guard_filter
+    session.weighs_arrays = weighs_arrays
     if in_python:
         replaced = {function: frame_hook.disabled(other) for function, other in in_python.items()}
         session.functions.in_python = replaced

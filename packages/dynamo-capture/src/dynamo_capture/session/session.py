@@ -55,6 +55,7 @@ class Session:
     alone: Callable[[Session], Callable[[Callable[..., Any]], Callable[..., Any]]] | None = None
     waits: bool = True
     limit_is_stated: bool = False
+    weighs_arrays: bool = False
     guard_filter: GuardFilter | None = None
     seen_once: dict[int, CodeType] = field(default_factory=dict)
     functions: KnownFunctions = field(default_factory=KnownFunctions)
