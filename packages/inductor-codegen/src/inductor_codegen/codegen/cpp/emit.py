@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from inductor_codegen.codegen.cpp.analysis.called_functions import with_called_functions
 from inductor_codegen.codegen.cpp.analysis.plain_roundings import with_plain_roundings
 from inductor_codegen.codegen.cpp.attention.source import emit_attention
 from inductor_codegen.codegen.cpp.calls.scan import emit_scan
@@ -39,7 +40,7 @@ def emit_kernel(kernel: Kernel) -> str:
         return emit_scatter(kernel, _HEAD.format(kernel.name), _parameters(kernel))
     if isinstance(kernel, ScanKernel):
         return emit_scan(kernel, _HEAD.format(kernel.name), _parameters(kernel))
-    kernel = with_plain_roundings(without_conversions(kernel))
+    kernel = with_called_functions(with_plain_roundings(without_conversions(kernel)))
     writer = _writer_of(kernel)
     lines = [
         *(f"// {comment}" for comment in kernel.comments),

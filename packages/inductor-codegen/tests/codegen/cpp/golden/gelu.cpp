@@ -15,7 +15,7 @@ extern "C" int32_t kernel_18551d159661abef(const int64_t* given, int64_t share, 
       const float t2 = in1[i0];
       const float t3 = t1 + t2;
       const float t4 = t3 * 0.7071067811865476f;
-      const float t5 = single_erf(t4);
+      const float t5 = wide_erff(t4);
       const float t6 = t5 + 1.0f;
       const float t7 = t6 * t4;
       out0[i0] = t7;

@@ -24,6 +24,7 @@ from inductor_codegen.toolchain.shared_libraries import build_library
 VALUES = (0.3, 0.77, -0.41, 1.9, 13.37)
 ROWS = (37, 15, 3)
 """Whole vectors of every length and a rest; shorter vectors and a rest; no vector."""
+LEVELS = ("", "x86-64-v2", "x86-64-v3", "x86-64-v4") if platform.machine() == "x86_64" else ("",)
 BINARY = frozenset({"pow", "atan2", "fmod"})
 
 
@@ -59,8 +60,10 @@ def test_only_functions_in_use_are_defined() -> None:
 
 @pytest.mark.parametrize("name", sorted(MATH_FUNCTIONS))
 @pytest.mark.parametrize("suffix", ["", "f"])
-def test_a_function_alone_has_all_that_it_calls(name: str, suffix: str) -> None:
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_function_alone_has_all_that_it_calls(name: str, suffix: str, level: str) -> None:
     compiler, unit = find_compiler(), Unit("one", "", KERNEL_FLAGS)
+    compiler = compiler.for_level(level) if level else compiler
     parameters = ", ".join(
         f"{'float' if suffix else 'double'} {letter}" for letter in "ab"[: 1 + (name in BINARY)]
     )

@@ -5,13 +5,17 @@ own way, and gcc chooses by the place of an element in its loop: equal numbers o
 Kernels call ``wide_log`` and the like, whose shorter forms, and scalar form, have the longest one compute the number in
 every lane (in a lane without one, a zero would take the slow path of a pole). With other compilers than gcc, and on
 other processors than x86-64, a function is the library's.
+
+``wide_tanhf``, ``wide_erff`` and ``wide_logf`` are those of ``vector_functions.py`` where there is AVX-512, elsewhere
+those of ``single_functions.py``.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
+from inductor_codegen.codegen.cpp.functions.vector_functions import TABLES, VECTOR_FUNCTIONS
 from inductor_codegen.codegen.cpp.text.operations import MATH_FUNCTIONS, WIDE
 
 _BINARY = frozenset({"pow", "atan2", "fmod"})
@@ -19,6 +23,7 @@ _OWN = {"fmod": "remainders", "fmodf": "remainders", "lgamma": "log_gammas", "lg
 """Functions that libmvec lacks and that are written here, for vectors of any length."""
 _CALLS = {"lgammaf": ("log",), "lgamma": ("log",)}
 """Functions that such a function calls."""
+_HIDDEN = ', visibility("hidden")'
 _CALL = re.compile(rf"\b{WIDE}(\w+)\(")
 _GCC_X86 = "#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)"
 _LEVELS = (
@@ -33,6 +38,12 @@ typedef float float_16 __attribute__((vector_size(16))); typedef double double_1
 typedef float float_32 __attribute__((vector_size(32))); typedef double double_32 __attribute__((vector_size(32)));
 typedef float float_64 __attribute__((vector_size(64))); typedef double double_64 __attribute__((vector_size(64)));
 template <typename W, typename V> INLINE W repeated(V v) {
+#if __GNUC__ >= 12  // in registers: what is stored in halves is slow to load as a whole
+  if constexpr (sizeof(W) == 64 && sizeof(V) == 32) {
+    float_32 half = (float_32)v;
+    return (W)__builtin_shufflevector(half, half, 0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3, 4, 5, 6, 7);
+  }
+#endif
   W w;
   for (unsigned i = 0; i < sizeof(W); i += sizeof(V)) __builtin_memcpy((char*)&w + i, &v, sizeof(V));
   return w;
@@ -189,13 +200,19 @@ def math_functions(kernels: Iterable[str]) -> str:
         [
             _GCC_X86,
             _FORMS,
-            *(line for name in names if name not in _OWN for line in _definitions(name)),
+            *_by_vectors([name for name in names if name in VECTOR_FUNCTIONS]),
+            *(
+                line
+                for name in names
+                if name not in _OWN and name not in VECTOR_FUNCTIONS
+                for line in _definitions(name)
+            ),
             *dict.fromkeys(_TEXTS[_OWN[name]] for name in names if name in _OWN),
             *(line for name in names if name in _OWN for line in _definitions(name)),
             "#else",
-            *(f"#define {WIDE}{name} {name}" for name in names),
+            *(f"#define {WIDE}{name} {_elsewhere(name)}" for name in names),
             'extern "C" {',
-            *(_declaration(name, name) for name in names),
+            *(_declaration(name, name) for name in names if name not in VECTOR_FUNCTIONS),
             "}",
             "#endif",
             "",
@@ -215,6 +232,33 @@ def _declaration(name: str, symbol: str, attributes: str = "") -> str:
     return f'__attribute__((simd("notinbranch"), const{attributes})) {kind} {symbol}({parameters}) noexcept;'
 
 
+def _elsewhere(name: str) -> str:
+    """What a function is where there are no forms of our own."""
+    return f"single_{VECTOR_FUNCTIONS[name][0]}" if name in VECTOR_FUNCTIONS else name
+
+
+def _by_vectors(names: Sequence[str]) -> Iterator[str]:
+    """The functions that AVX-512 has instructions for."""
+    if not names:
+        return
+    condition, isa, size, others = _LEVELS[0]
+    yield condition
+    yield TABLES
+    for name in names:
+        stem, text = VECTOR_FUNCTIONS[name]
+        yield text
+        yield f'extern "C" {_declaration(name, WIDE + name, _HIDDEN)}'
+        widest, symbol = f"vectors_{name}", f"_ZGV{isa}N{size // 4}v_{WIDE}{name}"
+        yield f'static __attribute__((used)) float_{size} {widest}(float_{size} a) asm("{symbol}");'
+        yield f"float_{size} {widest}(float_{size} a) {{ return {stem}_of_vector(a); }}"
+        for other, short in others:
+            yield f"SHORTER(float_{short}, float_{size}, _ZGV{other}N{short // 4}v_{WIDE}{name}, {widest})"
+        yield f"SHORTER(float, float_{size}, {WIDE}{name}, {widest})"
+    yield "#else"
+    yield from (f"#define {WIDE}{name} {_elsewhere(name)}" for name in names)
+    yield "#endif"
+
+
 def _definitions(name: str) -> Iterator[str]:
     kind, binary = _kind(name)
     letters = "vv" if binary else "v"
@@ -226,7 +270,7 @@ def _definitions(name: str) -> Iterator[str]:
     def symbol(isa: str, size: int, function: str) -> str:
         return f"_ZGV{isa}N{size // itemsize}{letters}_{function}"
 
-    declaration = _declaration(name, WIDE + name, ', visibility("hidden")')
+    declaration = _declaration(name, WIDE + name, _HIDDEN)
     yield f'extern "C" {declaration}'
     for condition, isa, size, others in _LEVELS:
         vector, widest = f"{kind}_{size}", symbol(isa, size, longest)

@@ -20,6 +20,8 @@ WIDE = "wide_"
 
 _SINGLE = frozenset({"exp", "erf", "tanh", "log", "log10", "log1p"})
 """Functions of a float that ``single_functions.py`` defines."""
+_OF_VECTORS = {"tanh_of_vectors": "tanhf", "erf_of_vectors": "erff", "log_of_vectors": "logf"}
+"""Operations of ``analysis/called_functions.py``."""
 
 CHECKED_INTEGER = frozenset({"floor_div", "trunc_div", "remainder", "fmod"})
 """Primitives that on integers report a division by zero."""
@@ -72,6 +74,8 @@ def operation(node: Apply, args: list[str]) -> str:
         return converted(args[0], compute, node.dtype, may_fold=to_integer and is_foldable(node.args[0]))
     if node.op in _ROUNDED_PLAINLY:
         return f"{_ROUNDED_PLAINLY[node.op]}({text_of_float(args[0], compute)})"
+    if node.op in _OF_VECTORS:
+        return f"{WIDE}{_OF_VECTORS[node.op]}({args[0]})"
     if node.op in ("wrap_index", "check_index"):
         return f"{node.op}({args[0]}, {args[1]}, bad)"
     if compute == torch.bool and node.op in _BOOL_INFIX:

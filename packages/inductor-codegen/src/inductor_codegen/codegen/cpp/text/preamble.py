@@ -231,15 +231,16 @@ static void narrow_halves(uint16_t* to, const float* from, int64_t n) {
 
 _PREAMBLE = "\n".join([_TYPES, _ARITHMETIC, EXPONENTIALS])
 _HALF_WORDS = ("half", "halves", "bfloat16", "upper_bits")
+_LOG_WORDS = ("single_log", "wide_logf")
 
 
 def with_preamble(kernels: Sequence[str]) -> str:
     """A C++ file: what the texts of ``emit_kernel`` need before them, and the texts. Includes no header."""
     wanted = (
-        (("single_log",), LOGARITHMS),
         (_HALF_WORDS, _HALVES),
         (("tile_product",), TILE_PRODUCT),
         (("transpose_block",), TRANSPOSE),
     )
     parts = [part for words, part in wanted if any(word in text for text in kernels for word in words)]
-    return "\n".join([_PREAMBLE, math_functions(kernels), *parts, *kernels])
+    logarithms = [LOGARITHMS] if any(word in text for text in kernels for word in _LOG_WORDS) else []
+    return "\n".join([_PREAMBLE, *logarithms, math_functions(kernels), *parts, *kernels])
