@@ -1,12 +1,14 @@
 """Operators one by one, compiled against eager: ``python -m benchmarks.operators [part of a name ...]``.
 
-CPU time on one thread, the two taken in turn, the least of several. Prints each ratio, then those above 1.1. With
-``--dynamic`` the compiled functions are for sizes that vary.
+CPU time on one thread, the two taken in turn, the least of several. Prints each ratio, then those above 1.1 and the
+geometric mean. With ``--dynamic`` the compiled functions are for sizes that vary. With ``--stock`` stock's
+``torch.compile`` takes eager's place.
 """
 
 from __future__ import annotations
 
 import argparse
+import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -26,7 +28,7 @@ _MOST = 50  # calls in each turn
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Milliseconds of CPU time of one call."""
+    """Milliseconds of CPU time of one call; ``eager``: of eager, or of what stands in its place."""
 
     name: str
     eager: float
@@ -79,17 +81,23 @@ def spent(step: Callable[[], Any], count: int) -> float:
     return time.process_time() - start
 
 
-def timings(case: Case, turns: int = 7, dynamic: bool = False) -> Iterator[Timing]:
+def timings(case: Case, turns: int = 7, dynamic: bool = False, stock: bool = False) -> Iterator[Timing]:
     """The forward of a case, and its training where a result depends on a floating-point argument; with symbolic sizes
-    if ``dynamic``."""
+    if ``dynamic``, beside stock's compiler if ``stock``."""
+
+    def peer() -> Callable[..., Any]:
+        return torch.compile(case.function, dynamic=dynamic) if stock else case.function
+
     with torch.no_grad():
         compiled = fxstack.compile(case.function, dynamic=dynamic)
-        forward = _forward(case.function, case.tensors), _forward(compiled, case.tensors)
+        forward = _forward(peer(), case.tensors), _forward(compiled, case.tensors)
         yield _settled(case.name, *forward, turns)
     if case.trains:
         compiled = fxstack.compile(case.function, dynamic=dynamic)
-        trained = training(case.function, case.tensors), training(compiled, case.tensors)
+        trained = training(peer(), case.tensors), training(compiled, case.tensors)
         yield _settled(f"{case.name}, training", *trained, turns)
+    if stock:
+        torch.compiler.reset()
 
 
 def _settled(name: str, eager: Callable[[], Any], compiled: Callable[[], Any], turns: int) -> Timing:
@@ -105,6 +113,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", help="parts of names; all cases without")
     parser.add_argument("--dynamic", action="store_true", help="sizes are symbolic")
+    parser.add_argument("--stock", action="store_true", help="beside stock's torch.compile, not eager")
     given = parser.parse_args()
     wanted = given.names
     torch.set_num_threads(1)
@@ -113,13 +122,18 @@ def main() -> None:
     for case in cases():
         if wanted and not any(part in case.name for part in wanted):
             continue
-        for timing in timings(case, dynamic=given.dynamic):
+        for timing in timings(case, dynamic=given.dynamic, stock=given.stock):
             found.append(timing)
             print(timing, flush=True)
     slow = sorted((timing for timing in found if timing.ratio > SLOWER), key=lambda timing: -timing.ratio)
-    print(f"\n{len(slow)} of {len(found)} take more than {SLOWER} times as long as eager:")
+    peer = "stock" if given.stock else "eager"
+    print(f"\n{len(slow)} of {len(found)} take more than {SLOWER} times as long as {peer}:")
     for timing in slow:
         print(timing)
+    if found:
+        print(
+            f"geometric mean: {statistics.geometric_mean(timing.ratio for timing in found):.3f} of {peer}'s time"
+        )
 
 
 if __name__ == "__main__":

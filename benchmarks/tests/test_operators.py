@@ -46,5 +46,19 @@ def test_training_has_a_timing_of_its_own() -> None:
     assert [t.name for t in timings(Case("sine", torch.sin, (x,), False), turns=1)] == ["sine"]
 
 
+def test_stock_takes_the_place_of_eager(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled: list[object] = []
+
+    def compile_(function: object, dynamic: bool) -> object:
+        compiled.append(function)
+        return function
+
+    monkeypatch.setattr(torch, "compile", compile_)
+    case = Case("sine", torch.sin, (torch.randn(30),), True)
+    assert len(list(timings(case, turns=1, stock=True))) == 2
+    assert compiled == [torch.sin] * 2
+    assert len(list(timings(case, turns=1))) == len(compiled)
+
+
 def test_a_timing_is_one_line() -> None:
     assert str(Timing("sine", 2.0, 3.0)).split() == ["1.50", "sine", "eager", "2.000", "compiled", "3.000"]
