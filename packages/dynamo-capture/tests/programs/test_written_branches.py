@@ -297,3 +297,63 @@ def test_what_autograd_saves_ends_the_graph_at_the_branch(is_before: bool) -> No
             else:
                 outcomes.append([w.grad.tolist(), x.tolist(), x._version])
         assert outcomes[0] == outcomes[1]
+
+
+X, TRUE, FALSE = torch.arange(4.0), torch.tensor(True), torch.tensor(False)
+
+
+@pytest.mark.parametrize("is_local", [True, False], ids=["local", "given"])
+@pytest.mark.parametrize("shape", [(), (1,)], ids=["scalar", "one"])
+def test_a_flag_that_its_branch_clears(same, is_local, shape):
+    def f(x, flag):
+        flag = flag.clone() if is_local else flag
+        x = x.clone()
+        if flag:
+            x.add_(1)
+            flag.fill_(False)
+        return x + 1, flag & flag
+
+    same(f, *[(X, flag.reshape(shape)) for flag in (TRUE, FALSE)], graphs=1, breaks=0)
+
+
+def test_a_flag_that_is_changed_behind_its_branch(same):
+    def f(x, flag):
+        if flag:
+            x.add_(1)
+        flag.logical_not_()
+        if flag:
+            x.mul_(2)
+        return x, x._version
+
+    same(f, (X, TRUE), (X, FALSE))
+
+
+def test_a_constant_by_a_flag_that_is_changed_later(same):
+    def f(x, flag, number):
+        text, other = "no", 1
+        if flag:
+            text = "yes"
+        if number:
+            other = 2
+        flag.logical_not_()
+        number.sub_(1)
+        return x + 1, text, other
+
+    same(f, *[(X, flag, torch.tensor(number)) for flag in (TRUE, FALSE) for number in (0.0, 1.0)], breaks=0)
+
+
+def test_a_buffer_that_is_filled_once(same):
+    class Codebook(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("initted", torch.tensor([False]))
+            self.register_buffer("codes", torch.zeros(3))
+
+        def forward(self, x):
+            if not self.initted:
+                self.codes.copy_(x.detach()[0])
+                self.initted.fill_(True)
+            self.codes.lerp_(x.detach()[1], 0.25)
+            return x + self.codes
+
+    same.made(Codebook, (torch.randn(2, 3),), (torch.randn(2, 3),), (torch.randn(2, 3),))

@@ -107,7 +107,14 @@ def _chosen(tx: Context, condition: TensorValue, yes: Value, no: Value) -> Value
         condition, no = _of_both(tx, torch.logical_or, condition, no.condition), no.no
     elif isinstance(yes, ChosenValue) and _are_same(yes.no, no) and _join(condition, yes.condition):
         condition, yes = _of_both(tx, torch.logical_and, condition, yes.condition), yes.yes
-    return choose(tx, condition, yes, no)
+    return choose(tx, _kept(tx, condition), yes, no)
+
+
+def _kept(tx: Context, condition: TensorValue) -> TensorValue:
+    """The truth of a tensor as it is now, which is read when the graph has run: the program may write to the tensor."""
+    if condition.meta.spec.dtype is torch.bool:
+        return one_tensor(condition.call_method(tx, "clone", [], {}))
+    return one_tensor(tx.tensors.call_function(torch.ne, [condition, Const(0)], {}))
 
 
 def _of_both(tx: Context, function: Any, one: TensorValue, other: TensorValue) -> TensorValue:

@@ -131,6 +131,8 @@ def done_and_taken_back(
     devices = {root.meta.spec.device for root in body.roots.values()}
     if isinstance(condition, DataCondition) and devices != {answer.meta.spec.device}:
         return False
+    if _may_be_written_to(condition, answer, body):
+        answer = one_tensor(answer.call_method(tx, "clone", [], {}))
     before = [one_tensor(root.call_method(tx, "clone", [], {})) for root in body.roots.values()]
     try:
         run()
@@ -157,6 +159,15 @@ def _answer(tx: Context, condition: Value) -> TensorValue:
     if condition.meta.spec.sizes:
         answer = answer.call_method(tx, "reshape", [TupleValue([])], {})
     return one_tensor(answer)
+
+
+def _may_be_written_to(condition: Value, answer: TensorValue, body: _Writing) -> bool:
+    """Whether the answer is a tensor of the program that is written to before it has been read for the last time: by
+    the branch, as in ``if first: first.fill_(False)``, or, where counts of writes are set when the graph has run,
+    behind it."""
+    if not isinstance(condition, TensorValue) or condition.meta.spec.dtype is not torch.bool:
+        return False
+    return any(root is answer.memory or is_given(root) for root in body.roots.values())
 
 
 def _counts(root: TensorValue) -> bool:
