@@ -61,6 +61,7 @@ from dynamo_capture.interpreter.opcodes import families  # noqa: F401  # fills t
 from dynamo_capture.interpreter.root_frame import Broken
 from dynamo_capture.semantics.declared import register_loaded
 from dynamo_capture.semantics.tensors.results.given_views import is_refused_write
+from dynamo_capture.session import misfits
 from dynamo_capture.session.controls import Stance, current_stance, skip_reason
 from dynamo_capture.session.is_compiling_answers import Place
 from dynamo_capture.session.report import Replacement
@@ -90,6 +91,8 @@ class FrameCompiler:
 
     def __init__(self, session: Session) -> None:
         self._session = session
+        self.may_pause = functools.partial(misfits.may_pause, session)
+        self.paused = functools.partial(misfits.paused, session)
 
     def __call__(self, view: FrameView, count: int) -> Any:
         session = self._session
@@ -138,6 +141,9 @@ class FrameCompiler:
         finally:
             HANDLED.error = None
             lock.release()
+
+    def misfit(self, view: FrameView, entry: Entry) -> Any:
+        return misfits.misfit(scope_of(view), entry)
 
     def _leads_to_left(self, view: FrameView) -> bool:
         """Whether a module is called whose ``forward`` is left to Python."""

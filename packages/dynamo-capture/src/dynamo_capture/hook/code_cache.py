@@ -17,18 +17,10 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Iterable
 from types import CodeType
-from typing import Protocol, runtime_checkable
 
 from dynamo_capture import _eval_frame
 from dynamo_capture._eval_frame import Entry
-
-
-@runtime_checkable
-class CanDie(Protocol):
-    """What an entry may have as its ``extra``."""
-
-    def is_dead(self) -> bool:
-        """Whether its guards can never hold again."""
+from dynamo_capture.hook.unused_versions import CanDie, UnusedVersions
 
 
 class CodeCache:
@@ -36,7 +28,7 @@ class CodeCache:
 
     ``stated``: what may be asked for another total, each time; None: there is none. ``in_all``: how many compilations
     there may be at most, those included whose entries died: a program that makes new objects in each call would be
-    compiled in each. ``owner``: the callback's id, or 0 as long as there is none.
+    compiled in each. ``owner``: the callback's id, or 0 as long as there is none. ``unused``: versions for one call.
     """
 
     def __init__(
@@ -52,6 +44,7 @@ class CodeCache:
             )
         self.limit = limit
         self.owner = 0
+        self.unused = UnusedVersions()
         self._total = total
         self._stated = stated
         self._in_all = total if in_all is None else in_all
@@ -144,6 +137,7 @@ class CodeCache:
         self._known.pop(key, None)
         self._compilations.pop(key, None)
         self._died.pop(key, None)
+        self.unused.drop(key)
 
 
 def tie(entry: Entry, owners: Iterable[object]) -> None:

@@ -60,6 +60,7 @@ from dynamo_capture._eval_frame import (
     set_callback,
 )
 from dynamo_capture.hook.code_cache import CodeCache, tie
+from dynamo_capture.hook.unused_versions import FEW, FIRST_PAUSE, Misfit
 
 __all__ = [
     "AGAIN",
@@ -100,6 +101,20 @@ class CountsCompilations(Protocol):
 
 
 @runtime_checkable
+class JudgesVersions(Protocol):
+    """A callback that says which of its versions are for one call each, so that code with such ones is left alone."""
+
+    def may_pause(self, code: CodeType) -> bool:
+        """Whether calls of ``code`` may run as they are where no version fits."""
+
+    def misfit(self, frame: FrameView, entry: Entry) -> Misfit | None:
+        """Why ``entry`` does not fit a call."""
+
+    def paused(self, code: CodeType, text: str) -> None:
+        """``code`` is left alone for some calls; ``text`` says why."""
+
+
+@runtime_checkable
 class LeavesBlocks(Protocol):
     """A callback that knows of code which begins inside of blocks of the program."""
 
@@ -125,10 +140,11 @@ def propagate(error: _E) -> _E:
 class FrameCallback:
     """A callback whose mistakes never hurt the program, and whose compilations stay within a cache's limits."""
 
-    __slots__ = ("__weakref__", "_callback", "cache")
+    __slots__ = ("__weakref__", "_callback", "_judge", "cache")
 
     def __init__(self, callback: Callback, cache: CodeCache | None = None) -> None:
         self._callback = callback
+        self._judge = callback if isinstance(callback, JudgesVersions) else None
         self.cache = CodeCache() if cache is None else cache
         self.cache.owner = id(self)
         # Entries know their callback by its address, so they must not outlive it. A ``__del__`` would be too late where
@@ -155,10 +171,15 @@ class FrameCallback:
         try:
             if not self.cache.may_compile(frame.code):
                 return self._exhausted(frame.code)
+            if self._judge is not None and self._pauses(frame, self._judge):
+                return None
+            begun = time.perf_counter()
             answer = self._callback(frame, entry_count)
+            self.cache.unused.took(time.perf_counter() - begun)
             if isinstance(answer, Entry):
                 _eval_frame.check_replacement(frame.code, answer.code)
                 self.cache.admitting(frame.code)
+                self.cache.unused.made(frame.code, answer, begun)
             elif answer is SKIP or answer is SKIP_RECURSIVELY:
                 self.cache.skip(frame.code, recursively=answer is SKIP_RECURSIVELY)
             elif not (answer is None or answer is AGAIN or answer is AS_WRITTEN):
@@ -181,6 +202,20 @@ class FrameCallback:
                 _log.exception("%s runs uncompiled: compiling it failed", _where(frame.code))
             return SKIP
         return answer
+
+    def _pauses(self, frame: FrameView, judge: JudgesVersions) -> bool:
+        """Whether a call runs as it is since versions of its code are for one call each."""
+        if not judge.may_pause(frame.code):
+            return False
+        why = self.cache.unused.paused(frame.code, functools.partial(judge.misfit, frame))
+        if why:
+            text = (
+                f"{_where(frame.code)}: each of its last {FEW} versions was for one call ({why}); calls that none fits "
+                f"run uncompiled now, and it is compiled again after {FIRST_PAUSE} of them, then ever more rarely"
+            )
+            _log.warning("%s", text)
+            judge.paused(frame.code, text)
+        return why is not None
 
     def _exhausted(self, code: CodeType) -> Any:
         text = (

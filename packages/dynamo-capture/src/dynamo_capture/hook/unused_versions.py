@@ -1,0 +1,156 @@
+"""Code whose versions no later call can enter: it is left alone for some calls, and then for ever more (decision 0153).
+
+    unused = UnusedVersions()
+    unused.made(code, entry, begun)          # a version was compiled
+    pause = unused.paused(code, why)         # before the next is: None, or that this call runs as it is
+
+A version is *for one call* if it hardly ran from the cache, and either can never run again (``CanDie``: an object that
+its guards compare with is gone) or the call that it does not fit brings an object made since then in place of the one
+that it compares with. The first pause begins after ``FEW`` such versions in a row, if most of the time since the first
+of them went into compiling. From then on one version decides, and each pause is longer; what compiles for others too,
+as a module's ``__call__``, goes on in between. A version that runs again after all ends all that.
+"""
+
+from __future__ import annotations
+
+import gc
+import time
+import weakref
+from collections.abc import Callable
+from dataclasses import field
+from types import CodeType
+from typing import Any, Final, Protocol, runtime_checkable
+
+from dynamo_capture._eval_frame import Entry
+from fx_interface.python_runtime.quick_dataclasses import dataclass
+
+FEW: Final = 4
+"""So many versions for one call each, in a row, begin a pause."""
+FIRST_PAUSE: Final = 16
+"""So many calls the first pause is long; each is twice as long as the one before."""
+LONGEST_PAUSE: Final = 1024
+SELDOM: Final = 4
+"""So often a version for one call may have run from the cache: the call may have come to it several times."""
+MOST: Final = 2 / 3
+"""The part of the time that compiling must have taken: less, and what ran compiled in it may have been worth it."""
+
+
+@runtime_checkable
+class CanDie(Protocol):
+    """What an entry may have as its ``extra``."""
+
+    def is_dead(self) -> bool:
+        """Whether its guards can never hold again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Misfit:
+    """Why an entry does not fit a call: ``found`` is what the call has in place of an object that the entry compares
+    with, None where it compares otherwise."""
+
+    reason: str
+    found: Any
+
+
+@dataclass(slots=True, eq=False)
+class _Version:
+    entry: weakref.ref[Entry]
+    begun: float
+    spent: float
+    hits: int = -1
+
+    @property
+    def for_one_call(self) -> bool:
+        return self.hits >= 0
+
+    def is_used(self) -> bool:
+        """Whether it has run since it was found to be for one call."""
+        entry = self.entry()
+        return entry is not None and 0 <= self.hits < entry.hits
+
+    def judge(self, is_new: bool) -> None:
+        """``is_new``: a call that it does not fit has brought a new object."""
+        entry = self.entry()
+        if entry is None or self.for_one_call or entry.hits > SELDOM:
+            return
+        if is_new or (isinstance(entry.extra, CanDie) and entry.extra.is_dead()):
+            self.hits = entry.hits
+
+
+@dataclass(slots=True, eq=False)
+class _Recent:
+    """The last versions of one code object; how many pauses there were, how many calls are left of the last one, and
+    the version because of which it began."""
+
+    versions: list[_Version] = field(default_factory=list)
+    pauses: int = 0
+    left: int = 0
+    cause: _Version | None = None
+
+
+class UnusedVersions:
+    """What one callback has compiled in vain, by code object. Several threads may ask: each step is one assignment, and
+    a count that two of them change at once is one off."""
+
+    def __init__(self) -> None:
+        self._recent: dict[int, _Recent] = {}
+        self._spent = 0.0
+
+    def took(self, seconds: float) -> None:
+        """Compiling something took so long."""
+        self._spent += seconds
+
+    def made(self, code: CodeType, entry: Entry, begun: float) -> None:
+        """``entry`` is a new version of ``code``, which was begun at that time (``time.perf_counter``)."""
+        recent = self._recent.setdefault(id(code), _Recent())
+        spent = self._spent - (time.perf_counter() - begun)
+        if gc.isenabled():
+            gc.collect(0)
+        recent.versions = [*recent.versions[1 - FEW :], _Version(weakref.ref(entry), begun, spent)]
+
+    def paused(self, code: CodeType, why: Callable[[Entry], Misfit | None]) -> str | None:
+        """Why this call, which no version fits, runs as it is; "" where that has been said. None: it is compiled.
+        ``why`` says why an entry does not fit it."""
+        recent = self._recent.get(id(code))
+        if recent is None:
+            return None
+        if any(version.is_used() for version in recent.versions):
+            self.forget(code)
+            return None
+        if recent.left > 0:
+            recent.left -= 1
+            return ""
+        last = recent.versions[-1]
+        if last is recent.cause:  # the pause is over: the next version decides
+            return None
+        entry = last.entry()
+        misfit = None if entry is None else why(entry)
+        is_new = misfit is not None and _is_new(misfit.found)
+        for version in recent.versions:
+            version.judge(is_new and version is last)
+        if not (self._in_vain(recent) if recent.pauses == 0 else last.for_one_call):
+            return None
+        recent.cause = last
+        recent.left = min(FIRST_PAUSE << recent.pauses, LONGEST_PAUSE) - 1
+        recent.pauses = min(recent.pauses + 1, 32)
+        return "" if recent.pauses > 1 else "of objects that are gone" if misfit is None else misfit.reason
+
+    def _in_vain(self, recent: _Recent) -> bool:
+        first = recent.versions[0]
+        if len(recent.versions) < FEW or not all(version.for_one_call for version in recent.versions):
+            return False
+        return self._spent - first.spent >= MOST * (time.perf_counter() - first.begun)
+
+    def forget(self, code: CodeType) -> None:
+        """Forget what is known of one code object."""
+        self.drop(id(code))
+
+    def drop(self, key: int) -> None:
+        """The same, by its id."""
+        self._recent.pop(key, None)
+
+
+def _is_new(found: Any) -> bool:
+    """Whether an object has been made since the last version was compiled: ``made`` has had the collector move all that
+    there was then out of the first generation."""
+    return found is not None and gc.isenabled() and any(one is found for one in gc.get_objects(0))

@@ -1,0 +1,47 @@
+"""Whether code may be left alone for a while, and why a version does not fit a call (decision 0153)."""
+
+from __future__ import annotations
+
+import contextlib
+from types import CodeType
+
+import fx_guards
+from dynamo_capture.foundation.errors import VERSIONS_FOR_ONE_CALL
+from dynamo_capture.foundation.texts.users_words import in_users_words
+from dynamo_capture.hook.frame_hook import Entry
+from dynamo_capture.hook.unused_versions import Misfit
+from dynamo_capture.session.controls import current_stance
+from dynamo_capture.session.report import Replacement
+from dynamo_capture.session.session import Session
+from dynamo_capture.session.stock_settings import stock_setting
+from fx_interface.source import Scope
+
+
+def may_pause(session: Session, code: CodeType) -> bool:
+    """Whether calls of ``code`` may run as they are: not where that is an error."""
+    if session.fullgraph and id(code) in session.targets:
+        return False
+    return current_stance() != "fail_on_recompile" and not stock_setting("error_on_recompile", False)
+
+
+def misfit(scope: Scope, entry: Entry) -> Misfit | None:
+    """Why a version does not fit a call, whose variables ``scope`` has."""
+    if not isinstance(entry.extra, Replacement):
+        return None
+    failure = fx_guards.first_failure(entry.extra.guards, scope)
+    if failure is None:
+        return None
+    found = None
+    guard = failure.guard
+    if isinstance(guard, (fx_guards.IsObject, fx_guards.TypeIs)):
+        with contextlib.suppress(Exception):  # it may be read no more
+            value = guard.source.fetch(scope)
+            found = type(value) if isinstance(guard, fx_guards.TypeIs) else value
+    return Misfit(in_users_words(f"{failure.expression}: {failure.reason}"), found)
+
+
+def paused(session: Session, code: CodeType, text: str) -> None:
+    """``code`` is left alone for some calls."""
+    said = f"[{VERSIONS_FOR_ONE_CALL}] {text}. To do: make once, outside, what they compare with"
+    session.report.exhausted.append((code, said))
+    session.report.left(code, said)
