@@ -31,17 +31,18 @@ _TRANSCENDENTAL = 20
 _DIVISIONS = (
     "div", "reciprocal", "sqrt", "rsqrt", "floor", "ceil", "trunc", "round", "floor_div", "trunc_div",
 )  # fmt: skip
-_FUNCTIONS = (
+FUNCTIONS = (
     "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos",
     "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "erfc", "lgamma", "pow",
     "atan2", "sigmoid",
 )  # fmt: skip
+"""Primitives that take many instructions."""
 
 OP_COST: dict[str, int] = {
     "clone": 0,
     **dict.fromkeys(_DIVISIONS, _DIVISION),
     **dict.fromkeys(("remainder", "fmod"), 2 * _DIVISION),
-    **dict.fromkeys(_FUNCTIONS, _TRANSCENDENTAL),
+    **dict.fromkeys(FUNCTIONS, _TRANSCENDENTAL),
 }
 """Cost of a pointwise primitive; 1 where not listed."""
 

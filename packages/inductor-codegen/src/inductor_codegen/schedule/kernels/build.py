@@ -51,6 +51,7 @@ from inductor_codegen.schedule.kernels.loops import (
 )
 from inductor_codegen.schedule.kernels.passes import keep_between, split_passes, stored_late
 from inductor_codegen.schedule.kernels.points import Points
+from inductor_codegen.schedule.kernels.short_rows import are_side_by_side
 from inductor_codegen.schedule.kernels.size_names import SizeRenamer, symbols_of
 from inductor_codegen.schedule.kernels.unrolling import turns
 
@@ -187,7 +188,21 @@ class _Finisher:
         ):
             chosen = across_rows(body.outer, loops, accesses, self._env) or chosen
         lead = accesses[0] if accesses else Index(0)
-        body.outer = _last(by_stride(body.outer, lead, self._env), chosen)
+        by_memory = by_stride(body.outer, lead, self._env)
+        if (
+            chosen in body.inner
+            and self._group.device.type == "cpu"
+            and are_side_by_side(
+                body.inner,
+                by_memory,
+                [*body.stores, *body.accumulations],
+                body.row_stores,
+                body.indices(),
+                self._env,
+            )
+        ):
+            chosen = by_memory[-1]
+        body.outer = _last(by_memory, chosen)
         if all(
             item.position is None for item in body.accumulations
         ):  # else the first of equals must come first
