@@ -121,6 +121,7 @@ def test_derivatives_of_inputs_that_eager_made(compiled: Any, program: Any, coun
     torch.testing.assert_close(found[1], found[0])
 
 
+@NEEDS_PLACES
 def test_what_changes_nothing_the_second_time_needs_no_copy(compiled: Any) -> None:
     x = torch.linspace(-1, 1, 20000, dtype=torch.float64).requires_grad_()
     z = x.sinh()
