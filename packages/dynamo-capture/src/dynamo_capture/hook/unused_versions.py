@@ -17,12 +17,10 @@ import gc
 import time
 import weakref
 from collections.abc import Callable
-from dataclasses import field
 from types import CodeType
-from typing import Any, Final, Protocol, runtime_checkable
+from typing import Any, Final, NamedTuple, Protocol, runtime_checkable
 
 from dynamo_capture._eval_frame import Entry
-from fx_interface.python_runtime.quick_dataclasses import dataclass
 
 FEW: Final = 4
 """So many versions for one call each, in a row, begin a pause."""
@@ -43,8 +41,7 @@ class CanDie(Protocol):
         """Whether its guards can never hold again."""
 
 
-@dataclass(frozen=True, slots=True)
-class Misfit:
+class Misfit(NamedTuple):
     """Why an entry does not fit a call: ``found`` is what the call has in place of an object that the entry compares
     with, None where it compares otherwise."""
 
@@ -52,12 +49,17 @@ class Misfit:
     found: Any
 
 
-@dataclass(slots=True, eq=False)
 class _Version:
-    entry: weakref.ref[Entry]
-    begun: float
-    spent: float
-    hits: int = -1
+    """When a version was begun, what compiling had taken until then, and how often it had run when it was found to be
+    for one call (-1: it was not)."""
+
+    __slots__ = ("begun", "entry", "hits", "spent")
+
+    def __init__(self, entry: Entry, begun: float, spent: float) -> None:
+        self.entry = weakref.ref(entry)
+        self.begun = begun
+        self.spent = spent
+        self.hits = -1
 
     @property
     def for_one_call(self) -> bool:
@@ -77,15 +79,17 @@ class _Version:
             self.hits = entry.hits
 
 
-@dataclass(slots=True, eq=False)
 class _Recent:
     """The last versions of one code object; how many pauses there were, how many calls are left of the last one, and
     the version because of which it began."""
 
-    versions: list[_Version] = field(default_factory=list)
-    pauses: int = 0
-    left: int = 0
-    cause: _Version | None = None
+    __slots__ = ("cause", "left", "pauses", "versions")
+
+    def __init__(self) -> None:
+        self.versions: list[_Version] = []
+        self.pauses = 0
+        self.left = 0
+        self.cause: _Version | None = None
 
 
 class UnusedVersions:
@@ -106,7 +110,7 @@ class UnusedVersions:
         spent = self._spent - (time.perf_counter() - begun)
         if gc.isenabled():
             gc.collect(0)
-        recent.versions = [*recent.versions[1 - FEW :], _Version(weakref.ref(entry), begun, spent)]
+        recent.versions = [*recent.versions[1 - FEW :], _Version(entry, begun, spent)]
 
     def paused(self, code: CodeType, why: Callable[[Entry], Misfit | None]) -> str | None:
         """Why this call, which no version fits, runs as it is; "" where that has been said. None: it is compiled.

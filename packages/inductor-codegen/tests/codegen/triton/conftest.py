@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
@@ -52,8 +53,12 @@ def interpret(tmp_path: Path) -> Callable[[Program], Callable[..., Any]]:
     from inductor_codegen.codegen.triton.launch.module import load_call
     from inductor_codegen.codegen.triton.wrapper import program_source
 
+    numbers = itertools.count()
+
     def load(program: Program) -> Callable[..., Any]:
-        file = tmp_path / "graph.py"
+        file = (
+            tmp_path / f"graph_{next(numbers)}.py"
+        )  # bytecode of another would be taken for one of the same length
         file.write_text(program_source(program))
         return load_call(file)
 
