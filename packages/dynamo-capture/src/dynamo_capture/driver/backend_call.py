@@ -24,6 +24,7 @@ from dynamo_capture.semantics.tensors.arguments.scalars import note_fixed
 from dynamo_capture.session.controls import forced_backend
 from dynamo_capture.session.session import Session
 from dynamo_capture.trace import Trace
+from fx_guards import GuardRecord
 from fx_interface.errors import StackError, UnsupportedProgramError, UserLocation
 from fx_interface.events import emit, span
 from fx_interface.execution.rehearsal import rehearsal_of, rehearsing
@@ -43,7 +44,8 @@ _ENTRIES = str(Path(__file__).with_name("optimizer.py"))
 
 
 class BackendCall:
-    """Closes a graph over its outputs and has it compiled. ``as_written``: the frame is left to Python instead."""
+    """Closes a graph over its outputs and has it compiled. ``guards``: the frame is left to Python
+    instead, as long as these hold."""
 
     def __init__(self, session: Session, tx: Trace, view: FrameView, report: BreakReport | None) -> None:
         self._session = session
@@ -52,7 +54,7 @@ class BackendCall:
         self.report = report
         self.graph_module: GraphModule | None = None
         self.compiled: Any = None
-        self.as_written = False
+        self.guards: Sequence[GuardRecord] | None = None
 
     def finish(self, results: Sequence[Any]) -> tuple[Any, list[GraphInput]]:
         """The compiled graph (None: nothing to run) and its inputs."""

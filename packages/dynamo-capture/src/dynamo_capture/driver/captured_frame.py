@@ -7,6 +7,8 @@ import logging
 from collections.abc import Iterator, Sequence
 from types import CodeType
 
+import torch
+
 import fx_guards
 from dynamo_capture.bytecode.decode import free_variables
 from dynamo_capture.codegen.assembly import Assembly
@@ -14,7 +16,6 @@ from dynamo_capture.codegen.replay import close_dropped
 from dynamo_capture.driver.active_interpreters import forward_level_guard
 from dynamo_capture.driver.backend_call import BackendCall
 from dynamo_capture.driver.retry import gives_other_sizes
-from dynamo_capture.driver.small_arrays import guards_of_left, is_left
 from dynamo_capture.foundation.break_kinds import NOT_RESUMABLE, OTHER_INTERPRETER
 from dynamo_capture.foundation.break_positions import Stopped
 from dynamo_capture.foundation.errors import GUARD_FAILS, CaptureError, GraphBreak
@@ -36,6 +37,7 @@ from dynamo_capture.interpreter.root_frame import Broken, RootFrame
 from dynamo_capture.semantics.modes.modes import leave_all, switches
 from dynamo_capture.session.report import Replacement
 from dynamo_capture.session.session import Session
+from dynamo_capture.sources.sources import ArrayTensorSource
 from dynamo_capture.trace import Trace
 from dynamo_capture.values import CellValue, Lazy, Value
 from fx_guards.kinds.state import FACTS
@@ -117,8 +119,11 @@ def _translated(
             check_graph(tx)
         tx.calls.equal.check_changes()
     backend = BackendCall(session, tx, view, report)
-    if done is not None and is_left(session, view, tx, backend):
-        return view.code, backend
+    if done is not None and session.weighs_arrays and _is_of_arrays(tx):
+        from dynamo_capture.driver.small_arrays import is_left
+
+        if is_left(session, view, tx, backend):
+            return view.code, backend
     assembly = Assembly(tx, frame, prepared.body, given, (tx.entry, left))
     if done is not None:
         code = assembly.for_return(done.value, backend.finish)
@@ -130,7 +135,7 @@ def _translated(
 
 
 def _entry(session: Session, view: FrameView, tx: Trace, code: CodeType, backend: BackendCall) -> Entry:
-    records = guards_of_left(tx) if backend.as_written else _guards(tx)
+    records = _guards(tx) if backend.guards is None else backend.guards
     try:
         kept = kept_guards(records, scope_of(view), session.guard_filter)
     except CaptureError as error:
@@ -151,6 +156,12 @@ def _entry(session: Session, view: FrameView, tx: Trace, code: CodeType, backend
     if tx.tensors.state.assumed is not None:
         tx.tensors.state.assumed.belongs_to(entry)
     return entry
+
+
+def _is_of_arrays(tx: Trace) -> bool:
+    """Whether a graph reads tensors of numpy's arrays alone."""
+    sources = [item.source for item in tx.output.inputs if isinstance(item.example, torch.Tensor)]
+    return bool(sources) and all(isinstance(source, ArrayTensorSource) for source in sources)
 
 
 def _guards(tx: Trace) -> Sequence[fx_guards.GuardRecord]:

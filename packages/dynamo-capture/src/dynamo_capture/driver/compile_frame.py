@@ -53,6 +53,7 @@ from dynamo_capture.hook.frame_hook import (
     SKIP_RECURSIVELY,
     Entry,
     FrameView,
+    JudgesVersions,
     entries,
     propagate,
     wait_for_entry,
@@ -61,7 +62,6 @@ from dynamo_capture.interpreter.opcodes import families  # noqa: F401  # fills t
 from dynamo_capture.interpreter.root_frame import Broken
 from dynamo_capture.semantics.declared import register_loaded
 from dynamo_capture.semantics.tensors.results.given_views import is_refused_write
-from dynamo_capture.session import misfits
 from dynamo_capture.session.controls import Stance, current_stance, skip_reason
 from dynamo_capture.session.is_compiling_answers import Place
 from dynamo_capture.session.report import Replacement
@@ -91,8 +91,6 @@ class FrameCompiler:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self.may_pause = functools.partial(misfits.may_pause, session)
-        self.paused = functools.partial(misfits.paused, session)
 
     def __call__(self, view: FrameView, count: int) -> Any:
         session = self._session
@@ -142,8 +140,10 @@ class FrameCompiler:
             HANDLED.error = None
             lock.release()
 
-    def misfit(self, view: FrameView, entry: Entry) -> Any:
-        return misfits.misfit(scope_of(view), entry)
+    def judge(self) -> JudgesVersions:
+        from dynamo_capture.session.misfits import Judge  # when code has a version that does not fit
+
+        return Judge(self._session, scope_of)
 
     def _leads_to_left(self, view: FrameView) -> bool:
         """Whether a module is called whose ``forward`` is left to Python."""

@@ -14,7 +14,6 @@ import logging
 from collections.abc import Iterator
 from typing import Final
 
-import torch
 from torch.fx import Node
 
 from dynamo_capture.driver.backend_call import BackendCall
@@ -43,23 +42,19 @@ _GROWTH: Final = 4
 
 
 def is_left(session: Session, view: FrameView, tx: Trace, backend: BackendCall) -> bool:
-    """Whether a frame that was traced to its end is left to Python, which takes less time; said in the report."""
-    inputs = [item for item in tx.output.inputs if isinstance(item.example, torch.Tensor)]
-    if not session.weighs_arrays or session.fullgraph or backend.report is not None or tx.levels:
-        return False
-    if not inputs or not all(isinstance(item.source, ArrayTensorSource) for item in inputs):
-        return False
-    if _gain(tx) >= _GRAPH:
+    """Whether a frame that was traced to its end, with a graph of arrays, is left to Python, which takes less
+    time; said in the report."""
+    if session.fullgraph or backend.report is not None or tx.levels or _gain(tx) >= _GRAPH:
         return False
     reason = "it computes with small arrays of numpy, which takes longer in a graph"
     _log.info("%s runs as it is written: %s", view.code.co_qualname, reason)
     if (view.code, reason) not in session.report.eager:
         session.report.left(view.code, reason)
-    backend.as_written = True
+    backend.guards = _guards_of_left(tx)
     return True
 
 
-def guards_of_left(tx: Trace) -> list[GuardRecord]:
+def _guards_of_left(tx: Trace) -> list[GuardRecord]:
     """What has to hold for a frame that is left to Python: all that its trace depended on but the arrays' form."""
     kept = [one for one in tx.guards.records if not any(map(_is_of_array, one.sources))]
     few = [

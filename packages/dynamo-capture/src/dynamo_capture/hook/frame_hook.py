@@ -100,9 +100,8 @@ class CountsCompilations(Protocol):
         """``code`` will not be compiled any more; ``text`` says so."""
 
 
-@runtime_checkable
 class JudgesVersions(Protocol):
-    """A callback that says which of its versions are for one call each, so that code with such ones is left alone."""
+    """Says which versions are for one call each, so that code with such ones is left alone."""
 
     def may_pause(self, code: CodeType) -> bool:
         """Whether calls of ``code`` may run as they are where no version fits."""
@@ -112,6 +111,14 @@ class JudgesVersions(Protocol):
 
     def paused(self, code: CodeType, text: str) -> None:
         """``code`` is left alone for some calls; ``text`` says why."""
+
+
+@runtime_checkable
+class HasJudge(Protocol):
+    """A callback whose code may be left alone for some calls."""
+
+    def judge(self) -> JudgesVersions:
+        """Asked where no version of some code fits a call."""
 
 
 @runtime_checkable
@@ -140,11 +147,10 @@ def propagate(error: _E) -> _E:
 class FrameCallback:
     """A callback whose mistakes never hurt the program, and whose compilations stay within a cache's limits."""
 
-    __slots__ = ("__weakref__", "_callback", "_judge", "cache")
+    __slots__ = ("__weakref__", "_callback", "cache")
 
     def __init__(self, callback: Callback, cache: CodeCache | None = None) -> None:
         self._callback = callback
-        self._judge = callback if isinstance(callback, JudgesVersions) else None
         self.cache = CodeCache() if cache is None else cache
         self.cache.owner = id(self)
         # Entries know their callback by its address, so they must not outlive it. A ``__del__`` would be too late where
@@ -171,7 +177,7 @@ class FrameCallback:
         try:
             if not self.cache.may_compile(frame.code):
                 return self._exhausted(frame.code)
-            if self._judge is not None and self._pauses(frame, self._judge):
+            if self.cache.unused.knows(frame.code) and self._pauses(frame):
                 return None
             begun = time.perf_counter()
             answer = self._callback(frame, entry_count)
@@ -203,8 +209,11 @@ class FrameCallback:
             return SKIP
         return answer
 
-    def _pauses(self, frame: FrameView, judge: JudgesVersions) -> bool:
+    def _pauses(self, frame: FrameView) -> bool:
         """Whether a call runs as it is since versions of its code are for one call each."""
+        if not isinstance(self._callback, HasJudge):
+            return False
+        judge = self._callback.judge()
         if not judge.may_pause(frame.code):
             return False
         why = self.cache.unused.paused(frame.code, functools.partial(judge.misfit, frame))

@@ -104,6 +104,10 @@ class UnusedVersions:
         """Compiling something took so long."""
         self._spent += seconds
 
+    def knows(self, code: CodeType) -> bool:
+        """Whether ``code`` has had a version."""
+        return id(code) in self._recent
+
     def made(self, code: CodeType, entry: Entry, begun: float) -> None:
         """``entry`` is a new version of ``code``, which was begun at that time (``time.perf_counter``)."""
         recent = self._recent.setdefault(id(code), _Recent())
