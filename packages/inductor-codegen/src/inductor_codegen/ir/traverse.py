@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 
 from fx_interface.symbols import ShapeEnv
 from inductor_codegen.ir.index import Atom, Index, Loaded, as_index, rewrite
-from inductor_codegen.ir.kernel import Accumulate, Keep, Pass, Statement, Store
+from inductor_codegen.ir.kernel import Accumulate, Keep, Kernel, Pass, Statement, Store
 from inductor_codegen.ir.scalar import (
     Apply,
     Guard,
@@ -125,3 +126,17 @@ class Rebuilder:
                 moved = tuple(Guard(self.index(g.index), g.low, g.high) for g in guards)
                 return make.guarded(moved, done[body], done[other])
         return node
+
+
+def with_statements(kernel: Kernel, moved: Callable[[Statement], Statement]) -> Kernel:
+    """The kernel with other statements in their places; a store stays one."""
+
+    def stored(item: Store) -> Store:
+        made = moved(item)
+        assert isinstance(made, Store)
+        return made
+
+    passes = tuple(
+        Pass(tuple(map(moved, step.points)), tuple(map(stored, step.row))) for step in kernel.passes
+    )
+    return replace(kernel, passes=passes)

@@ -10,14 +10,12 @@ and loops that reduce, or compute much else, do not (a layer norm of a gelu took
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import torch
 
 from fx_interface.symbols import ShapeEnv
-from inductor_codegen.ir.kernel import Accumulate, Kernel, Pass, Statement, Store
+from inductor_codegen.ir.kernel import Accumulate, Kernel
 from inductor_codegen.ir.scalar import Apply, Scalar, ScalarBuilder
-from inductor_codegen.ir.traverse import Rebuilder, postorder, roots_of, statements_of
+from inductor_codegen.ir.traverse import Rebuilder, postorder, roots_of, statements_of, with_statements
 
 OF_VECTORS = {"tanh": "tanh_of_vectors", "erf": "erf_of_vectors", "log": "log_of_vectors"}
 """Operations that no graph has, by those that they compute."""
@@ -34,20 +32,7 @@ def with_called_functions(kernel: Kernel) -> Kernel:
     operations = [node for node in nodes if isinstance(node, Apply)]
     if len(operations) > _MOST or not any(map(_is_called, operations)):
         return kernel
-    rebuild = _Caller(ScalarBuilder(), ShapeEnv())
-
-    def moved(item: Statement) -> Statement:
-        return rebuild.statement(item)
-
-    def stored(item: Store) -> Store:
-        made = moved(item)
-        assert isinstance(made, Store)
-        return made
-
-    passes = tuple(
-        Pass(tuple(map(moved, step.points)), tuple(map(stored, step.row))) for step in kernel.passes
-    )
-    return replace(kernel, passes=passes)
+    return with_statements(kernel, _Caller(ScalarBuilder(), ShapeEnv()).statement)
 
 
 class _Caller(Rebuilder):

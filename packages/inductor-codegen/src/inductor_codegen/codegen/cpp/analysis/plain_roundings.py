@@ -16,9 +16,9 @@ import torch
 
 from fx_interface.symbols import ShapeEnv
 from inductor_codegen.codegen.cpp.text.dtypes import BITS
-from inductor_codegen.ir.kernel import Accumulate, Keep, Kernel, Pass, Statement, Store
+from inductor_codegen.ir.kernel import Accumulate, Keep, Kernel, Statement, Store
 from inductor_codegen.ir.scalar import Apply, Constant, Guarded, Kept, Load, Scalar, ScalarBuilder, Total
-from inductor_codegen.ir.traverse import Rebuilder, postorder, roots_of
+from inductor_codegen.ir.traverse import Rebuilder, postorder, roots_of, with_statements
 
 ROUND, TO_BITS, UPPER_BITS = "round_bfloat16", "bits_of_bfloat16", "upper_bits"
 """Operations that no graph has: a float rounded to bfloat16, as float and as the bits that are stored, and the bits of
@@ -51,15 +51,7 @@ def with_plain_roundings(kernel: Kernel) -> Kernel:
             return replace(made, value=make.apply(TO_BITS, (made.value,), BITS))
         return made
 
-    def stored(item: Store) -> Store:
-        made = moved(item)
-        assert isinstance(made, Store)
-        return made
-
-    passes = tuple(
-        Pass(tuple(map(moved, step.points)), tuple(map(stored, step.row))) for step in kernel.passes
-    )
-    return replace(kernel, passes=passes)
+    return with_statements(kernel, moved)
 
 
 class _Rounder(Rebuilder):
