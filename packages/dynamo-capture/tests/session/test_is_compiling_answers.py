@@ -101,3 +101,14 @@ def test_an_operation_whose_exception_names_sizes_that_vary_is_an_exception():
     for rows in (3, 4, 5):
         x, y = torch.randn(rows, 4, rows, 8), torch.randn(rows, 4, rows, 8)
         assert torch.equal(optimized(x, y), program(x, y))
+
+
+def test_an_operation_whose_exception_names_classes_is_an_exception():
+    """The same of words that name what stands for an argument."""
+
+    def program(x):
+        over = "rows" if torch.compiler.is_compiling() else 0
+        return torch.sum(x * 2, over)
+
+    captured, _ = _captured(program)
+    assert torch.equal(captured(X), program(X))
