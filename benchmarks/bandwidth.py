@@ -1,113 +1,153 @@
 """``python -m benchmarks.bandwidth``: what share of a GPU's memory bandwidth fused kernels reach, stock beside.
 
-The time of each function is the median of replayed CUDA graphs, so that launching does not count. The share is that of
-the bytes which must move (every input read once, every result written once) against a copy's in the same run.
+Forward and backward of each function of ``bandwidth_cases``. The time is the median of replayed CUDA graphs, so that
+launching does not count, of the systems in turns. The speed is that of the bytes which must move, and the share is
+against a copy of 8192 x 8192 elements of the dtype in the same process. Processes that are given the same ``--lock``
+compile at the same time and measure one after the other; ``--summary`` reads what they printed.
 """
 
 from __future__ import annotations
 
 import argparse
+import dataclasses
+import fcntl
+import json
 import statistics
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import torch
-from rich.console import Console
-from rich.table import Table
 from torch import Tensor
-from torch.nn import functional
 
 import fxstack
-from benchmarks.gpu import elapsed
+from benchmarks.bandwidth_cases import CASES, Case, Inputs
+from benchmarks.gpu import interleaved
+from benchmarks.gpu_steps import holding
+
+SYSTEMS = ("eager", "stock", "fxstack")
 
 
-def gated(x: Tensor, y: Tensor) -> Tensor:
-    """Pointwise, two inputs."""
-    return functional.gelu(x) * y + x
-
-
-def softmax(x: Tensor, y: Tensor) -> Tensor:
-    """A row at a time."""
-    return functional.softmax(x * 0.125, -1)
-
-
-def layer_norm(x: Tensor, y: Tensor) -> Tensor:
-    """A row at a time, of two inputs."""
-    return functional.layer_norm(x + y, x.shape[-1:])
-
-
-def rows(x: Tensor, y: Tensor) -> Tensor:
-    """A sum along memory."""
-    return (x * y).sum(-1)
-
-
-def columns(x: Tensor, y: Tensor) -> Tensor:
-    """A sum across memory, as a bias's gradient."""
-    return (x * y).sum(0)
-
-
-def transposed(x: Tensor, y: Tensor) -> Tensor:
-    """One input against the grain."""
-    return x.t() + y.reshape(x.t().shape)
-
-
-def total(x: Tensor, y: Tensor) -> Tensor:
-    """All to one number, as a loss."""
-    return (x - y).square().mean()
-
-
-FUNCTIONS: tuple[Callable[[Tensor, Tensor], Tensor], ...] = (
-    gated, softmax, layer_norm, rows, columns, transposed, total,
-)  # fmt: skip
-_ONE_INPUT = (softmax,)
-
-
-def moved_bytes(function: Callable[..., Tensor], x: Tensor, y: Tensor) -> int:
-    """The bytes that any kernel for ``function`` must move."""
-    result: Tensor = function(x, y)
-    return (x.nbytes if function in _ONE_INPUT else x.nbytes + y.nbytes) + result.nbytes
-
-
-def replay_time(call: Callable[[], Any], rounds: int) -> float:
-    """Median seconds of a replay of ``call``."""
+def recorded(call: Callable[[], Any]) -> Callable[[], None]:
+    """A CUDA graph of ``call``, recorded on the current stream, on which also its forward has run."""
     for _ in range(3):
         call()
     torch.cuda.synchronize()
     graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
+    with torch.cuda.graph(graph, stream=torch.cuda.current_stream()):
         call()
-    return statistics.median(elapsed(graph.replay) for _ in range(rounds))
+    return graph.replay
 
 
-def measure(shape: tuple[int, int], dtype: torch.dtype, rounds: int, console: Console) -> None:
-    """One table, for one shape and dtype."""
-    x, y = (torch.randn(shape, device="cuda", dtype=dtype) for _ in "xy")
-    copy = 2 * x.nbytes / replay_time(lambda: x.clone(), rounds)
-    table = Table("function", "GB/s eager", "GB/s stock", "GB/s fxstack", "fxstack/copy")
-    table.title = f"{shape[0]} x {shape[1]} {dtype}; a copy: {copy / 1e9:.0f} GB/s"
-    for function in FUNCTIONS:
-        speeds = []
-        for made in (function, torch.compile(function), fxstack.compile(function, fullgraph=True)):
-            seconds = replay_time(lambda made=made: made(x, y), rounds)  # type: ignore[misc]
-            speeds.append(moved_bytes(function, x, y) / seconds)
-        table.add_row(function.__name__, *(f"{s / 1e9:.0f}" for s in speeds), f"{speeds[-1] / copy:.2f}")
-    console.print(table)
+def calls(
+    run: Callable[..., Tensor], case: Case, inputs: Inputs, gradient: Tensor
+) -> dict[str, Callable[[], Any]]:
+    """``run`` without gradients and, where the case has gradients, its backward."""
+
+    def forward() -> Tensor:
+        with torch.no_grad():
+            return run(*inputs)
+
+    if not case.gradients:
+        return {"forward": forward}
+    leaves = tuple(x.detach().requires_grad_() for x in inputs[: case.gradients])
+    result = run(*leaves, *inputs[case.gradients :])
+
+    def backward() -> tuple[Tensor, ...]:
+        return torch.autograd.grad(result, leaves, gradient, retain_graph=True)
+
+    return {"forward": forward, "backward": backward}
+
+
+@dataclasses.dataclass(frozen=True)
+class Compiled:
+    """A case in one dtype: what each system calls in each phase, and the bytes that each phase must move."""
+
+    case: Case
+    dtype: torch.dtype
+    calls: dict[str, dict[str, Callable[[], Any]]]
+    bytes: dict[str, int]
+
+
+def compiled(case: Case, dtype: torch.dtype) -> Compiled:
+    """The case under each system, called once."""
+    torch.compiler.reset()
+    inputs = case.make(dtype, "cuda", 1)
+    with torch.no_grad():
+        result = case.run(*(x.clone() for x in inputs))
+    gradient = torch.randn_like(result) if case.gradients else result
+    made = {
+        "eager": case.run,
+        "stock": torch.compile(case.run),
+        "fxstack": fxstack.compile(case.run, fullgraph=True),
+    }
+    of = {system: calls(run, case, inputs, gradient) for system, run in made.items()}
+    for phases in of.values():
+        for call in phases.values():
+            call()
+    moved = {"forward": case.forward_bytes(inputs, result), "backward": case.backward_bytes(inputs, result)}
+    return Compiled(case, dtype, of, moved)
+
+
+def measure(made: Compiled, rounds: int) -> Iterator[dict[str, Any]]:
+    """A line for each phase: GB/s of each system and of a copy."""
+    source = torch.empty(8192, 8192, dtype=made.dtype, device="cuda")
+    copied = torch.empty_like(source)
+    for phase in made.calls["eager"]:
+        graphs = {system: recorded(phases[phase]) for system, phases in made.calls.items()}
+        seconds = interleaved(graphs | {"copy": lambda: copied.copy_(source)}, rounds)
+        speeds = {system: made.bytes[phase] / seconds[system] / 1e9 for system in SYSTEMS}
+        speeds["copy"] = 2 * source.nbytes / seconds["copy"] / 1e9
+        name = {
+            "function": made.case.name,
+            "dtype": str(made.dtype).removeprefix("torch."),
+            "phase": phase,
+        }
+        yield name | {system: round(speed) for system, speed in speeds.items()}
+
+
+def summary(lines: Iterable[dict[str, Any]]) -> str:
+    """The median share of a copy's speed, the geometric mean beside stock, and what is slower than stock."""
+    rows = list(lines)
+    shares = statistics.median(row["fxstack"] / row["copy"] for row in rows)
+    beside = statistics.geometric_mean([row["fxstack"] / row["stock"] for row in rows])
+    slower = [
+        f"{row['function']} {row['dtype']} {row['phase']} {row['fxstack'] / row['stock']:.2f}"
+        for row in rows
+        if row["fxstack"] < 0.98 * row["stock"]
+    ]
+    text = f"{len(rows)} rows: median {shares:.2f} of a copy, geometric mean {beside:.2f} of stock's speed"
+    return "\n".join([text, f"slower than 0.98 of stock's ({len(slower)}): {', '.join(slower)}"])
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Parse the command line, measure and print."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.bandwidth", description=__doc__)
-    parser.add_argument("--shapes", nargs="*", default=["65536x1024", "8192x8192", "512x131072"])
+    """Parse the command line, measure and print a JSON line for each row, and a summary."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.bandwidth",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    names = [case.name for case in CASES]
+    parser.add_argument("--functions", nargs="*", choices=names, default=names)
     parser.add_argument("--dtypes", nargs="*", default=["float32", "bfloat16"])
     parser.add_argument("--rounds", type=int, default=20)
-    arguments = parser.parse_args(argv)
-    console = Console(width=120)
-    for shape in arguments.shapes:
-        first, second = map(int, shape.split("x"))
-        for dtype in arguments.dtypes:
-            torch.compiler.reset()
-            with torch.no_grad():
-                measure((first, second), getattr(torch, dtype), arguments.rounds, console)
+    parser.add_argument("--lock", help="a file for processes that run at the same time")
+    parser.add_argument("--summary", action="store_true", help="of the lines on standard input")
+    options = parser.parse_args(argv)
+    if options.summary:
+        print(summary(json.loads(line) for line in sys.stdin if line.startswith('{"function"')))
+        return
+    rows = []
+    with torch.cuda.stream(torch.cuda.Stream()):  # type: ignore[no-untyped-call]
+        with holding(options.lock, fcntl.LOCK_SH):
+            chosen = [case for case in CASES if case.name in options.functions]
+            made = [compiled(case, getattr(torch, dtype)) for case in chosen for dtype in options.dtypes]
+        with holding(options.lock, fcntl.LOCK_EX):
+            for one in made:
+                for line in measure(one, options.rounds):
+                    print(json.dumps(line), flush=True)
+                    rows.append(line)
+    print(summary(rows))
 
 
 if __name__ == "__main__":
