@@ -199,3 +199,45 @@ def test_a_gradient_penalty_of_a_module_that_is_made_inside(backend: str) -> Non
     compiled = fxstack.compile(program, backend=backend)
     for _ in range(2):
         torch.testing.assert_close(found(compiled), found(program))
+
+
+class Stopping(torch.autograd.Function):
+    """x * w, of which only w gets a gradient."""
+
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+        ctx.save_for_backward(x)
+        return x * w
+
+    @staticmethod
+    def backward(ctx: Any, grad: torch.Tensor) -> tuple[None, torch.Tensor]:
+        (x,) = ctx.saved_tensors
+        return None, grad * x
+
+
+OPERATORS = {
+    "attention": lambda x: nn.functional.scaled_dot_product_attention(x * 2, x, x),
+    "masked": lambda x: nn.functional.scaled_dot_product_attention(x, x, x, torch.eye(4, dtype=torch.bool)),
+    "lstm": nn.LSTM(8, 8, batch_first=True),
+    "layer_norm": lambda x: nn.functional.layer_norm(x, (8,)),
+    "linear": nn.Linear(8, 8),
+}
+
+
+@BACKENDS
+@pytest.mark.parametrize("name", OPERATORS)
+def test_operators_that_no_gradient_reaches(backend: str, name: str) -> None:
+    def program(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+        y = OPERATORS[name](x)
+        return Stopping.apply(y[0] if isinstance(y, tuple) else y, w).sum()
+
+    found = []
+    for run in (program, fxstack.compile(program, backend=backend)):
+        shape = (3, 4, 8) if name == "lstm" else (1, 2, 4, 8)
+        x = torch.linspace(-1, 1, 2 * 4 * 8 if name != "lstm" else 96).reshape(shape).requires_grad_()
+        w = torch.full(shape, 0.5, requires_grad=True)
+        run(x, w).backward()
+        found.append((x.grad, w.grad))
+    assert found[0][0] is None
+    assert found[1][0] is None
+    torch.testing.assert_close(found[1][1], found[0][1])

@@ -19,6 +19,7 @@ from aot_autograd.recording.record import Recorder
 from aot_autograd.recording.storage import Storage, ViewStep
 from aot_autograd.recording.values import Value
 from fx_interface.errors import UnsupportedProgramError
+from fx_interface.operator_facts.absent_gradients import has_no_gradient, no_results
 from fx_interface.operators import OperatorLibrary
 from fx_interface.symbols import Expr, IntLike, ShapeEnv
 from fx_interface.tensor_spec import TensorSpec
@@ -157,5 +158,7 @@ class TraceMode(DispatchMode):
         self._handler = handler
 
     def dispatch(self, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-        """Record ``func``."""
+        """Record ``func``, unless it derives what no gradient has reached."""
+        if has_no_gradient(func, args):
+            return no_results(func)
         return self._handler(self._trace, func, args, kwargs)
