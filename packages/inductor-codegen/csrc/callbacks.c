@@ -6,6 +6,7 @@
 #include "gpu.h"
 #include "graph.h"
 #include "products.h"
+#include "split_products.h"
 #include "tensors.h"
 #include "watching.h"
 
@@ -260,6 +261,7 @@ void *callback_lookup(const char *name) {
         {"fx_gpu_enter", (void *)gpu_enter}, {"fx_gpu_leave", (void *)gpu_leave},
         {"fx_gpu_launch", (void *)gpu_launch}, {"fx_watched_calls", (void *)&watched_calls},
         {"fx_watch", (void *)watching_step}, {"fx_product", (void *)product},
+        {"fx_split_product", (void *)split_product},
     };
     for (size_t i = 0; i < sizeof(callbacks) / sizeof(callbacks[0]); i++) {
         if (strcmp(callbacks[i].name, name) == 0) return callbacks[i].address;

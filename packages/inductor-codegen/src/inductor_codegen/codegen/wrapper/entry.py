@@ -29,7 +29,11 @@ from inductor_codegen.codegen.wrapper.preamble import (
     binding,
     declarations,
 )
-from inductor_codegen.codegen.wrapper.routes.large_products import PRODUCT_FUNCTIONS, PRODUCT_HELPERS
+from inductor_codegen.codegen.wrapper.routes.large_products import (
+    HOST_FUNCTIONS,
+    PRODUCT_FUNCTIONS,
+    PRODUCT_HELPERS,
+)
 from inductor_codegen.codegen.wrapper.text import Text
 from inductor_codegen.ir.program import (
     Allocate,
@@ -200,7 +204,7 @@ def _assemble(
             STEPS_HEAD.format(handles=max(1, memory.handle_count), pointers=pointers),
             body,
             ENTRY.format(handles=max(1, memory.handle_count)),
-            binding(functions, ENTRY_ABI, ("fx_product",) if calls.has_large_products else ()),
+            binding(functions, ENTRY_ABI, HOST_FUNCTIONS if calls.has_large_products else ()),
         )
     )
 

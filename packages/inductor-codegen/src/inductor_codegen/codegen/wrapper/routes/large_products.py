@@ -1,8 +1,8 @@
-"""Large products of float32 matrices: the host may know of a library function that is faster than torch's operator."""
+"""Large products of float32 matrices: the host may know of functions that are faster than torch's operator."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import torch
 
@@ -13,16 +13,31 @@ PRODUCTS: Mapping[str, str] = {
     "aoti_torch_cpu_mm_out": "fx_mm_out",
     "aoti_torch_cpu_addmm_out": "fx_addmm_out",
 }
-"""The helpers by the functions that they stand for, with the same arguments."""
+"""The helpers by the functions that they stand for, with the same arguments. Those whose results may be less exact have
+``_high`` at the end of their names."""
+
+HOST_FUNCTIONS = ("fx_split_product", "fx_product")
+"""What a host may know: one that is as exact as torch's operator, and one that is less exact."""
 
 PRODUCT_HELPERS = """\
-/* 0, or 1 where it does not compute this; a host that knows no such function binds nothing. */
+/* 0, or 1 where they do not compute this; a host that knows no such functions binds nothing. */
+static int32_t (*fx_split_product)(H out, H row, H lhs, H rhs);
 static int32_t (*fx_product)(H out, H row, H lhs, H rhs);
 static int32_t fx_mm_out(H out, H lhs, H rhs) {
-    if (fx_product && !fx_product(out, nullptr, lhs, rhs)) return 0;
+    if (fx_split_product && !fx_split_product(out, nullptr, lhs, rhs)) return 0;
     return aoti_torch_cpu_mm_out(out, lhs, rhs);
 }
 static int32_t fx_addmm_out(H out, H row, H lhs, H rhs, double beta, double alpha) {
+    if (fx_split_product && !fx_split_product(out, row, lhs, rhs)) return 0;
+    return aoti_torch_cpu_addmm_out(out, row, lhs, rhs, beta, alpha);
+}
+static int32_t fx_mm_out_high(H out, H lhs, H rhs) {
+    if (fx_split_product && !fx_split_product(out, nullptr, lhs, rhs)) return 0;
+    if (fx_product && !fx_product(out, nullptr, lhs, rhs)) return 0;
+    return aoti_torch_cpu_mm_out(out, lhs, rhs);
+}
+static int32_t fx_addmm_out_high(H out, H row, H lhs, H rhs, double beta, double alpha) {
+    if (fx_split_product && !fx_split_product(out, row, lhs, rhs)) return 0;
     if (fx_product && !fx_product(out, row, lhs, rhs)) return 0;
     return aoti_torch_cpu_addmm_out(out, row, lhs, rhs, beta, alpha);
 }
@@ -34,7 +49,9 @@ PRODUCT_FUNCTIONS: Mapping[str, str] = {
 }
 """What the helpers call: result type, then parameter types."""
 
-_LEAST_WORK = 1 << 24  # multiplications; calling oneDNN costs 12 us more, which is its gain on half as many
+_LEAST_WORK = 1 << 23
+"""Multiplications: smaller products are not faster in parts. Sizes that vary are looked at at run time."""
+_LEAST_LESS_EXACT = 1 << 24  # calling oneDNN costs 12 us more, which is its gain on half as many
 _LEAST_SIZE = 16  # of a dimension: with 1 row oneDNN takes twice BLAS's time
 _MOST_TERMS = 1024
 """Terms of a sum. oneDNN adds in longer chains than MKL: with 1,024 terms errors are 1.6 times those of torch's
@@ -42,26 +59,34 @@ operator, with 4,096 2.1 times (root mean squares of normal numbers)."""
 
 
 def large_product(function: str, call: CallExtern, buffers: Mapping[str, Buffer]) -> str | None:
-    """The helper to call instead of ``function``, if the call is a product that may be faster there, and the program
-    has allowed products of float32 to be less exact (``torch.set_float32_matmul_precision("high")``). Sizes have to be
-    constants: oneDNN makes code for each shape, in 0.5 to 1 ms."""
-    if torch.get_float32_matmul_precision() != "high":
-        return None
+    """The helper to call instead of ``function``, if the call is a product that may be faster there."""
     helper = PRODUCTS.get(function)
     (result,) = call.results
     if helper is None or result is None or not _is_matrix(result) or not _row_major(result):
         return None
     given = [value for _, value in bound_arguments(call)]
     row = given.pop(0) if len(given) > 2 else None
-    matrices = [_buffer(value, buffers) for value in given[:2]]
-    lhs, rhs = matrices
+    lhs, rhs = (_buffer(value, buffers) for value in given[:2])
     if lhs is None or rhs is None or not (_is_matrix(lhs) and _is_matrix(rhs)):
         return None
-    if not all(_row_major(matrix) or _column_major(matrix) for matrix in (lhs, rhs)):
+    if not all(1 in matrix.strides for matrix in (lhs, rhs)):
         return None
     if row is not None and not (_is_row(_buffer(row, buffers), result) and given[2:] == [1, 1]):
         return None
-    return helper if _is_worth_it(lhs, rhs) else None
+    sizes = [size for size in (*lhs.sizes, rhs.sizes[1]) if isinstance(size, int)]
+    if len(sizes) == 3 and _product(sizes) < _LEAST_WORK:
+        return None
+    return f"{helper}_high" if _may_be_less_exact(lhs, rhs, sizes) else helper
+
+
+def _may_be_less_exact(lhs: Buffer, rhs: Buffer, sizes: Sequence[int]) -> bool:
+    """Whether the program has allowed products of float32 to be less exact
+    (``torch.set_float32_matmul_precision("high")``), and this one is worth it. Sizes have to be constants: oneDNN makes
+    code for each shape, in 0.5 to 1 ms."""
+    if torch.get_float32_matmul_precision() != "high" or len(sizes) < 3 or sizes[1] > _MOST_TERMS:
+        return False
+    has_no_gaps = all(_row_major(matrix) or _column_major(matrix) for matrix in (lhs, rhs))
+    return has_no_gaps and _product(sizes) >= _LEAST_LESS_EXACT and min(sizes) >= _LEAST_SIZE
 
 
 def _buffer(value: Argument, buffers: Mapping[str, Buffer]) -> Buffer | None:
@@ -69,8 +94,7 @@ def _buffer(value: Argument, buffers: Mapping[str, Buffer]) -> Buffer | None:
 
 
 def _is_matrix(buffer: Buffer) -> bool:
-    known = all(isinstance(size, int) for size in (*buffer.sizes, *buffer.strides))
-    return len(buffer.sizes) == 2 and known and buffer.dtype == torch.float32
+    return len(buffer.sizes) == 2 and buffer.dtype == torch.float32
 
 
 def _row_major(buffer: Buffer) -> bool:
@@ -90,7 +114,5 @@ def _is_row(row: Buffer | None, result: Buffer) -> bool:
     )
 
 
-def _is_worth_it(lhs: Buffer, rhs: Buffer) -> bool:
-    rows, terms, columns = (int(size) for size in (*lhs.sizes, rhs.sizes[1]) if isinstance(size, int))
-    enough = rows * terms * columns >= _LEAST_WORK and min(rows, terms, columns) >= _LEAST_SIZE
-    return enough and terms <= _MOST_TERMS
+def _product(sizes: Sequence[int]) -> int:
+    return sizes[0] * sizes[1] * sizes[2]
