@@ -196,7 +196,56 @@ def _with_max(x, t):
         return forward_ad.unpack_dual(max(0, dual) + max(1, dual) + dual).tangent
 
 
+class _Tripled(torch.autograd.Function):
+    """Whose ``jvp`` is not the derivative of its forward."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x**2
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient * 2
+
+    @staticmethod
+    def jvp(ctx, change):
+        return change * 3
+
+
+class _Reversed(torch.autograd.Function):
+    """Which has no ``jvp``."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x**2
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient * 2
+
+
+def _custom_function(x, t):
+    with forward_ad.dual_level():
+        return forward_ad.unpack_dual(_Tripled.apply(forward_ad.make_dual(x, t))).tangent
+
+
+def _custom_function_without_jvp(x, t):
+    with forward_ad.dual_level():
+        return forward_ad.unpack_dual(_Reversed.apply(forward_ad.make_dual(x, t))).tangent
+
+
+def _not_differentiated(x, t):
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(x, t)
+        with forward_ad._set_fwd_grad_enabled(False):
+            made = dual.sin()
+        return made, forward_ad.unpack_dual(made).tangent, forward_ad.unpack_dual(dual.cos()).tangent
+
+
 OTHERS = [
+    _custom_function,
+    _custom_function_without_jvp,
+    _not_differentiated,
     _written_by_its_base,
     _view_is_written,
     _written,

@@ -82,6 +82,8 @@ def apply(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     call = _Call(cls, owner, [tx.force(v) for v in given], FunctionContext(cls, needs), again)
     if tx.levels:
         raise call.refuse("is called where transforms of torch.func are at work around the function")
+    if tx.tensors.duals is not None and tx.tensors.duals.changes:
+        raise call.refuse("is called beside dual tensors, where its jvp is asked")
     _check_surroundings(call, tx.output)
     if any(needs) and (torch.is_grad_enabled() or again):
         return _region(tx, call)

@@ -39,7 +39,7 @@ class ObjectValue(Value):
         "base",
         "cls",
         "is_exact",
-        "pseudo",
+        "is_refused_write",
         "reads",
         "real",
         "source",
@@ -58,9 +58,10 @@ class ObjectValue(Value):
         self.base: Value | None = None
         self._space: DerivedSource | None = None
         self.type_guarded = real is None
-        self.pseudo: Any = None
         self.is_exact = False
         """Of an exception: whether Python's own function has raised it, of what the program gives it."""
+        self.is_refused_write = False
+        """Of an exception: whether a write to what a custom function gives is refused by it."""
 
     @property
     def space(self) -> Source | None:

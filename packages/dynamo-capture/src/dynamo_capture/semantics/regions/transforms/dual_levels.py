@@ -164,6 +164,8 @@ def by_derivative(tx: Context, call: Operation) -> Value | None:
     duals: dict[int, TensorValue] = {id(leaf): leaf for leaf in leaves if isinstance(leaf, TensorValue)}
     if not duals:
         return None
+    if not torch._C._is_fwd_grad_enabled():
+        raise GraphBreak(TRANSFORM, "an operation on dual tensors that is not to be differentiated")
     with level.usable():
         return _pushed(tx, level, call, list(duals.values()))
 

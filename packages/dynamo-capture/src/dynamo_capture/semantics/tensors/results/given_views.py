@@ -23,12 +23,6 @@ results, and how many there are, all of them tensors with gradients."""
 _NODE = re.compile(r"Backward\d*$")
 
 
-class RefusedWrite(ObjectValue):
-    """The exception of a write that is refused."""
-
-    __slots__ = ()
-
-
 def maker_of(view: torch.Tensor) -> tuple[str, int, int] | None:
     """What ``GIVEN_AS_VIEW`` says of a view that one of torch's functions has made."""
     made_by = view.grad_fn
@@ -67,4 +61,4 @@ def refusal(tensor: TensorValue) -> RuntimeError | None:
 
 def is_refused_write(raised: Value) -> bool:
     """Whether the program raises because of such a write."""
-    return isinstance(raised, RefusedWrite)
+    return isinstance(raised, ObjectValue) and raised.is_refused_write

@@ -10,7 +10,7 @@ import torch
 from dynamo_capture.foundation.break_kinds import UNTRACEABLE
 from dynamo_capture.foundation.errors import GraphBreak, UserRaise
 from dynamo_capture.graph.graph_builder import is_given
-from dynamo_capture.semantics.tensors.results.given_views import RefusedWrite, refusal
+from dynamo_capture.semantics.tensors.results.given_views import refusal
 from dynamo_capture.values import TensorValue
 from dynamo_capture.values.base import Context
 
@@ -68,7 +68,7 @@ def check_refused_views(tx: Context, written: Sequence[TensorValue], tensors: Se
         error = refusal(refused[0])
         if error is not None:
             raised = tx.exception(error)
-            raised.__class__ = RefusedWrite
+            raised.is_refused_write = True
             raise UserRaise(raised)
         raise GraphBreak(UNTRACEABLE, "a view is written to whose writes autograd does not follow")
 
