@@ -70,13 +70,14 @@ class ViewOf:
     """A view of an input, a graph result or another view, made again at run time so that aliasing is eager's.
 
     ``is_older``: than the last write that its base counts. Autograd makes the history of such a view anew as soon as
-    its base has one, or refuses to. ``counts_apart``: its writes are not those of its base (``x.data``).
+    its base has one, or refuses to. ``counts_apart``: its writes are not those of its base (``x.data``), but those of
+    all views of the base that have this number; 0: they are its base's.
     """
 
     base: FromGraph | FromInput | FromResult
     steps: tuple[Replay, ...]
     is_older: bool = False
-    counts_apart: bool = False
+    counts_apart: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -439,3 +439,17 @@ def test_what_transforms_refuse_is_refused_in_their_words(same, wrong):
         return x - 1, None, None
 
     same(program, (X,))
+
+
+@pytest.mark.parametrize("transform", [grad, vmap, grad_and_value])
+def test_what_transforms_make_has_the_names_of_the_function(transform, whole):
+    def program(x):
+        def square(a):
+            """The square."""
+            return (a * a).sum()
+
+        made = transform(square)
+        return made.__name__, made.__doc__, made.__wrapped__ is square, made(x)
+
+    jvp(torch.sin, (X,), (X,))
+    whole(program, (X,))

@@ -52,15 +52,17 @@ def result_maker(plan: JointPlan) -> Maker | None:
     sizes_of, operators = _needed(recipes, plan)
     order = _order(recipes)
     in_order = order == list(range(len(recipes)))
+    any_apart = any(isinstance(recipe, ViewOf) and recipe.counts_apart for recipe in recipes)
 
     def make(
         inputs: Sequence[Any], results: Sequence[Any], made: Mapping[int, Any] = _NOTHING
     ) -> tuple[Any, ...]:
         sizes = sizes_of(inputs, results)
         found: dict[int, Any] = dict(made)
+        apart: dict[int, Any] | None = {} if any_apart else None
         for position in order:
             if position not in found:
-                found[position] = _make(recipes[position], inputs, results, found, sizes, operators)
+                found[position] = _make(recipes[position], inputs, results, found, sizes, operators, apart)
         return (
             tuple(found.values()) if in_order and not made else tuple([found[n] for n in range(len(found))])
         )
@@ -129,7 +131,9 @@ def _make(
     made: Mapping[int, Any],
     sizes: Mapping[Symbol, int],
     operators: Mapping[str, Callable[..., Any]],
+    apart: dict[int, Any] | None = None,
 ) -> Any:
+    """``apart``: by the number of a counter, the base of the views that have it."""
     match recipe:
         case FromGraph(index):
             return results[index]
@@ -140,10 +144,16 @@ def _make(
         case Constant(value):
             return value
         case AsInference(plain):
-            return _as_inference(_make(plain, inputs, results, made, sizes, operators))
+            return _as_inference(_make(plain, inputs, results, made, sizes, operators, apart))
         case ViewOf(base, steps, is_older, counts_apart):
             value = _make(base, inputs, results, made, sizes, operators)
-            value = value.data if counts_apart else value
+            if counts_apart:
+                apart = {} if apart is None else apart
+                value = (
+                    apart[counts_apart]
+                    if counts_apart in apart
+                    else apart.setdefault(counts_apart, value.data)
+                )
             with _one_write_ago(value) if is_older and not value.is_inference() else _AS_IT_IS:
                 for step in steps:
                     value = replay(value, step, sizes, operators[step.op])

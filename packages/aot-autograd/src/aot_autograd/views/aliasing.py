@@ -28,8 +28,9 @@ from aot_autograd.plan import (
 from aot_autograd.recording.storage import Storage, ViewStep
 from aot_autograd.recording.trace import Trace, TracedTensor
 from aot_autograd.recording.values import Value
-from aot_autograd.views.memory import counts_apart, read_in_memory
+from aot_autograd.views.memory import read_in_memory
 from aot_autograd.views.shared_histories import reformed_base, steps_behind, whole_with_history
+from aot_autograd.views.version_counters import counting_apart, counts_apart
 from aot_autograd.views.views import HIDDEN_VIEWS, IDENTITIES, apply_step, is_view
 from fx_interface.errors import UnsupportedProgramError
 from fx_interface.python_runtime.quick_dataclasses import dataclass
@@ -124,7 +125,9 @@ def classify(trace: Trace, outputs: Sequence[Any], *, training: bool) -> Results
             recipe = ViewOf(recipe, (Replay(operator, (), (), None, False),))
         if isinstance(recipe, ViewOf):
             of = next((o for o, r in zip(outputs, found.recipes, strict=False) if r == recipe.base), None)
-            recipe = replace(recipe, is_older=_is_older(output), counts_apart=counts_apart(output, of))
+            recipe = replace(recipe, is_older=_is_older(output))
+            if counts_apart(output, of):
+                recipe = counting_apart(recipe, output, outputs, found.recipes)
         found.recipes.append(recipe)
         if isinstance(recipe, ViewOf) and output.requires_grad:
             found.views[position] = output

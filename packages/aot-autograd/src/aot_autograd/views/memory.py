@@ -18,8 +18,6 @@ from fx_interface.symbols import IntLike, Relation, ShapeEnv
 from fx_interface.tensor_spec import TensorSpec, contiguous_strides
 
 aten = torch.ops.aten
-_count_write: Any = torch._C._increment_version
-_set_versions = torch._C._autograd._unsafe_set_version_counter
 LARGEST_TOLD_APART: Final = 1 << 14
 """Tensors of more elements whose dimensions reach into one another count as sharing memory."""
 
@@ -36,19 +34,6 @@ def read(recorder: Recorder, tensor: TracedTensor) -> Value:
 def read_in_memory(recorder: Recorder, tensor: TracedTensor) -> Value:
     """As ``read``; of a view always that view of its memory's value, not the value that was written through it."""
     return _value_at(recorder, tensor.storage_record, tensor.view_step)
-
-
-def counts_apart(view: TracedTensor, of: TracedTensor | None) -> bool:
-    """Whether writes to the view, which has no history, are not those of the tensor that it is made again ``of`` (None:
-    the base of its memory), for autograd: it is ``x.data``, or a view of that."""
-    base = view.storage_record.base if of is None else of
-    if view.requires_grad or view.is_inference() or base.is_inference():
-        return False
-    before = base._version, view._version
-    _count_write((view,))
-    is_apart = base._version == before[0]
-    _set_versions((view,), (before[1],))
-    return is_apart
 
 
 def _value_at(recorder: Recorder, storage: Storage, step: ViewStep | None) -> Value:

@@ -78,9 +78,19 @@ def _constantly(value: Const) -> Any:
     return answer
 
 
+_NAME_WHAT_THEY_MAKE = [
+    transform.__code__ for transform in (torch.vmap, torch.func.grad, torch.func.grad_and_value)
+]
+"""They give what they make the names of the function that they are given, unless they are told that it is compiled."""
+
+
 def _whether_compiling(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     frame, caller = tx.frames[-1], tx.frames[-2].code if len(tx.frames) > 1 else None
-    told_no = _runs_hooks_always(tx, frame) or encoders.is_told_no(frame.code, caller)
+    told_no = (
+        _runs_hooks_always(tx, frame)
+        or encoders.is_told_no(frame.code, caller)
+        or any(frame.code is code for code in _NAME_WHAT_THEY_MAKE)
+    )
     return boolean(not told_no and tx.asking.answer(tx.frames))
 
 
