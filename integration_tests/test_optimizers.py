@@ -43,3 +43,19 @@ def test_training_with_a_compiled_step(name: str, options: dict[str, Any]) -> No
     assert counts[-1] == counts[2] <= 3
     assert not report.eager
     assert not any(replacement.stopped for _, replacement in report.replacements)
+
+
+@pytest.mark.parametrize("foreach", [False, True])
+@pytest.mark.parametrize("name", ["Adam", "RAdam", "NAdam", "Adamax", "ASGD", "RMSprop", "Rprop", "Adadelta"])
+def test_capturable_optimizers_refuse_a_cpu(name: str, foreach: bool) -> None:
+    """They leave that check out where they are told that they are compiled."""
+    weight = torch.ones(3, requires_grad=True)
+    weight.grad = torch.ones(3)
+    optimizer = getattr(torch.optim, name)([weight], capturable=True, foreach=foreach)
+    messages = []
+    for step in (optimizer.step, fxstack.compile(optimizer.step, backend="eager")):
+        with pytest.raises(AssertionError) as refused:
+            step()
+        messages.append(str(refused.value))
+    assert messages[0] == messages[1]
+    assert torch.equal(weight, torch.ones(3))

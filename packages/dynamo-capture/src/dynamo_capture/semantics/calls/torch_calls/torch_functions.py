@@ -34,6 +34,7 @@ from dynamo_capture.values import (
     FALSE,
     NONE,
     TRUE,
+    CellValue,
     Const,
     ObjectValue,
     TensorMeta,
@@ -90,8 +91,17 @@ def _whether_compiling(tx: Context, args: list[Value], kwargs: dict[str, Value])
         _runs_hooks_always(tx, frame)
         or encoders.is_told_no(frame.code, caller)
         or any(frame.code is code for code in _NAME_WHAT_THEY_MAKE)
+        or _checks_devices(tx, frame)
     )
     return boolean(not told_no and tx.asking.answer(tx.frames))
+
+
+def _checks_devices(tx: Context, frame: Frame) -> bool:
+    """Whether an optimizer asks that would check, with ``capturable=True``, on what devices its parameters are."""
+    if not str(frame.globals.real.get("__name__")).startswith("torch.optim."):
+        return False
+    given = frame.variables.get("capturable", NONE)
+    return tx.truth((given.content or NONE) if isinstance(given, CellValue) else given)
 
 
 def _runs_hooks_always(tx: Context, frame: Frame) -> bool:
