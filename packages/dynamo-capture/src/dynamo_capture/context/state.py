@@ -95,6 +95,8 @@ class Effects(Protocol[V]):
 
     watching: bool
     """Whether changes are noted in ``touched``."""
+    changes: list[Any] | None
+    """What has changed since somebody has begun it, as ``touched`` lists it."""
     of_caches: dict[int, tuple[V, Any]]
     """Containers that a function with a cache has given for sizes that vary, each with the part of it that it is."""
     late: list[V]

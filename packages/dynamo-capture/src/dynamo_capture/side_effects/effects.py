@@ -28,8 +28,9 @@ class Effects:
     ``is_namespace``: whether a dict holds globals that the trace knows by their names. ``attribute_dicts``: ends the
     graph where an object and its dictionary are both known.
     ``touched`` lists every object that is changed, while ``watching``: also those that the trace made, and None for a
-    deferred call. ``of_caches``: containers that a function with a cache has given for sizes that vary. ``late``: what
-    is computed of results of the graph, in order, before anything else is done.
+    deferred call. ``changes``: the same from the moment on at which somebody has begun it. ``of_caches``: containers
+    that a function with a cache has given for sizes that vary. ``late``: what is computed of results of the graph, in
+    order, before anything else is done.
     """
 
     def __init__(
@@ -42,6 +43,7 @@ class Effects:
         self.log: dict[Any, tuple[Any, ...]] = {}
         self.watching = False
         self.touched: list[Any] = []
+        self.changes: list[Any] | None = None
         self.hooks: list[HookHandle] = []
         self.hooked_copies: dict[int, Any] = {}  # by the id of a memory (semantics/tensors/results)
         self.late: list[Value] = []
@@ -74,13 +76,11 @@ class Effects:
 
     def advances(self, iterator: Value) -> None:
         """An iterator gives an item; iterators of before the trace tell the log themselves."""
-        if self.watching:
-            self.touched.append(iterator)
+        self._touch(iterator)
 
     def draws_from(self, iterator: Any) -> None:
         """An iterator of before the trace is called: for an item, or to find that it has none."""
-        if self.watching:
-            self.touched.append(iterator)
+        self._touch(iterator)
         if not self._is_drawn_by_another:
             iterator.calls += 1
             self.log.setdefault(("iterator", id(iterator)), ("iterator", iterator))
@@ -108,6 +108,12 @@ class Effects:
             if not watching:
                 self.touched.clear()
 
+    def _touch(self, changed: Any) -> None:
+        if self.watching:
+            self.touched.append(changed)
+        if self.changes is not None:
+            self.changes.append(changed)
+
     def has_changed(self, value: Value) -> bool:
         """Whether a container of before the trace was changed."""
         return ("content", id(value)) in self.log
@@ -116,8 +122,7 @@ class Effects:
         """A container's content changes; what the trace itself made needs no replay."""
         if id(value) in self.of_caches:
             raise GraphBreak(OBJECT_OPERATION, f"{value.describe()} that a cache has given is changed")
-        if self.watching:
-            self.touched.append(value)
+        self._touch(value)
         if value.real is not None:
             if isinstance(value, DictValue) and not self.has_changed(value):
                 if any(value.real is hooks for handle in self.hooks for hooks in handle.existing()):
@@ -130,8 +135,7 @@ class Effects:
 
     def attribute(self, owner: ObjectValue, name: str) -> None:
         """An attribute of an existing object is set or deleted."""
-        if self.watching:
-            self.touched.append(owner)
+        self._touch(owner)
         if owner.real is not None:
             if self._attribute_dicts is not None:
                 self._attribute_dicts.check_attribute(owner)
@@ -139,23 +143,20 @@ class Effects:
 
     def tensor_attribute(self, owner: TensorValue, name: str) -> None:
         """A Python attribute of a tensor is set."""
-        if self.watching:
-            self.touched.append(owner)
+        self._touch(owner)
         if owner.real is not None and self._attribute_dicts is not None:
             self._attribute_dicts.check_attribute(owner)
         self.log.setdefault(("tensor_attr", id(owner), name), ("tensor_attr", owner, name))
 
     def cell(self, cell: CellValue) -> None:
         """A closure cell that existed gets another content."""
-        if self.watching:
-            self.touched.append(cell)
+        self._touch(cell)
         if cell.real is not None:
             self.log.setdefault(("cell", id(cell)), ("cell", cell))
 
     def global_(self, scope: Any, name: str) -> None:
         """A global is set or deleted."""
-        if self.watching:
-            self.touched.append(None)
+        self._touch(None)
         self.log.setdefault(("global", id(scope), name), ("global", scope, name))
 
     def hooked(self, handle: HookHandle) -> None:
@@ -164,8 +165,7 @@ class Effects:
         existing = handle.existing()
         if any(getattr(changed, "real", None) is hooks for changed in self.changed() for hooks in existing):
             raise GraphBreak(HOOKED_TENSOR, "a hook is registered on a tensor whose hooks have changed")
-        if self.watching:
-            self.touched.append(None)
+        self._touch(None)
         self.hooks.append(handle)
         self.log["hook", id(handle)] = ("hook", handle)
 
@@ -174,8 +174,7 @@ class Effects:
     ) -> None:
         """A call whose result is not used and that may as well happen after the graph has run. ``is_note``: nothing is
         computed with what it does: a message, or what a cache keeps."""
-        if self.watching:
-            self.touched.append(None)
+        self._touch(None)
         self._count += 1
         self.log["call", self._count] = ("call", function, args, kwargs)
         if is_note:

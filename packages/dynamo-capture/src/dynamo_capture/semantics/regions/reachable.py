@@ -29,6 +29,22 @@ def first_outside(
     return next((value for value in touched if id(value) in known), None)
 
 
+def first_reached(
+    tx: Context, touched: Iterable[Any], tensors: Iterable[Value], roots: Iterable[Value]
+) -> Any:
+    """The first of the changed objects, and of the ``tensors`` that were written to, that existed before the trace, or
+    that the ``roots`` lead to, or what was changed of existing objects and globals; None if there is none."""
+    touched = [*(part for value in touched for part in _moved(value)), *tensors]
+    if not touched:
+        return None
+    scopes = [frame.globals.known for frame in tx.frames]
+    known = _reachable([*roots, *scopes, *tx.effects.log.values()])
+    for value in touched:
+        if value is None or getattr(value, "real", None) is not None or id(value) in known:
+            return value if value is not None else Const(None)
+    return None
+
+
 def _moved(value: Any) -> list[Any]:
     found = [value]
     if isinstance(value, IteratorValue):

@@ -36,6 +36,7 @@ from dynamo_capture.values import (
     TRUE,
     CellValue,
     Const,
+    FunctionValue,
     ObjectValue,
     TensorMeta,
     TensorValue,
@@ -90,10 +91,18 @@ def _whether_compiling(tx: Context, args: list[Value], kwargs: dict[str, Value])
     told_no = (
         _runs_hooks_always(tx, frame)
         or encoders.is_told_no(frame.code, caller)
-        or any(frame.code is code for code in _NAME_WHAT_THEY_MAKE)
+        or _names_what_it_makes(frame)
         or _checks_devices(tx, frame)
     )
     return boolean(not told_no and tx.asking.answer(tx.frames))
+
+
+def _names_what_it_makes(frame: Frame) -> bool:
+    """Whether a transform asks that would give what it makes the names of a function of the program."""
+    if not any(frame.code is code for code in _NAME_WHAT_THEY_MAKE):
+        return False
+    given = frame.variables.get("func")
+    return isinstance(given.content if isinstance(given, CellValue) else given, (FunctionValue, Const))
 
 
 def _checks_devices(tx: Context, frame: Frame) -> bool:
