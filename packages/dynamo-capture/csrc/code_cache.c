@@ -94,12 +94,40 @@ FXSVersions *fxs_code_state_find_or_make(FXSCodeState *state, void *callback)
     list->callback = callback;
     list->is_free = 0;
     list->skip = FXS_SKIP_NOTHING;
+    list->pause = 0;
     return list;
+}
+
+FXSVersions *fxs_versions_of(void *callback, PyCodeObject *code)
+{
+    FXSCodeState *state = fxs_code_state_make(code);
+    return state == NULL ? NULL : fxs_code_state_find_or_make(state, callback);
+}
+
+int fxs_set_skip(void *callback, PyCodeObject *code, FXSSkip skip)
+{
+    FXSVersions *list = fxs_versions_of(callback, code);
+    if (list == NULL) {
+        return -1;
+    }
+    list->skip = skip;
+    return 0;
+}
+
+int fxs_set_pause(void *callback, PyCodeObject *code, unsigned calls)
+{
+    FXSVersions *list = fxs_versions_of(callback, code);
+    if (list == NULL) {
+        return -1;
+    }
+    list->pause = calls;
+    return 0;
 }
 
 static void forget(FXSVersions *list)
 {
     list->skip = FXS_SKIP_NOTHING;
+    list->pause = 0;
     while (list->first != NULL) {
         fxs_entry_unlink(list->first);
     }

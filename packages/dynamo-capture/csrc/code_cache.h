@@ -37,6 +37,7 @@ typedef struct FXSVersions {
     int is_indexed;        /* whether an index of the entries there are was tried for */
     int is_free;           /* the callback is gone: the next one may have the place */
     FXSSkip skip;          /* under this callback */
+    unsigned pause;        /* so many calls that no entry fits run as they are, then the callback is asked again */
     struct FXSVersions *next; /* owned */
 } FXSVersions;
 
@@ -57,6 +58,12 @@ FXSCodeState *fxs_code_state_make(PyCodeObject *code);
 FXSVersions *fxs_code_state_find(FXSCodeState *state, void *callback);
 /* The same, made if need be; NULL with an exception on failure. */
 FXSVersions *fxs_code_state_find_or_make(FXSCodeState *state, void *callback);
+/* What a callback (NULL: any) has of a code; NULL with an exception on failure. */
+FXSVersions *fxs_versions_of(void *callback, PyCodeObject *code);
+/* Whether frames of the code are asked about under a callback (NULL: under any); -1 with an exception on failure. */
+int fxs_set_skip(void *callback, PyCodeObject *code, FXSSkip skip);
+/* So many calls of the code that no entry fits run as they are before a callback is asked again; -1 likewise. */
+int fxs_set_pause(void *callback, PyCodeObject *code, unsigned calls);
 /* Drop the entries of a callback (NULL: of all) and what it said. */
 void fxs_code_state_forget(FXSCodeState *state, void *callback);
 /* The same where the callback is gone: another one may have its place. */

@@ -5,6 +5,7 @@
 #include "frame_view.h"
 #include "region.h"
 #include "rest.h"
+#include "stock_stance.h"
 #include "thread_state.h"
 #include "traceback.h"
 
@@ -224,33 +225,16 @@ static PyObject *ask_for_raising(FXSThread *thread, PyCodeObject *code)
     return NULL;
 }
 
-/* What a callback has of a code; NULL with an exception on failure. */
-static FXSVersions *versions_of(void *callback, PyCodeObject *code)
-{
-    FXSCodeState *state = fxs_code_state_make(code);
-    return state == NULL ? NULL : fxs_code_state_find_or_make(state, callback);
-}
-
 int fxs_admit(void *callback, PyCodeObject *code, FXSEntry *entry)
 {
     if (fxs_check_replacement(code, entry->code) < 0) {
         return -1;
     }
-    FXSVersions *list = versions_of(callback, code);
+    FXSVersions *list = fxs_versions_of(callback, code);
     if (list == NULL || fxs_versions_add(list, entry) < 0) {
         return -1;
     }
     fxs_code_reserve(code, entry->frame_size);
-    return 0;
-}
-
-int fxs_set_skip(void *callback, PyCodeObject *code, FXSSkip skip)
-{
-    FXSVersions *list = versions_of(callback, code);
-    if (list == NULL) {
-        return -1;
-    }
-    list->skip = skip;
     return 0;
 }
 
@@ -350,6 +334,10 @@ static PyObject *dispatch(FXSThread *thread, PyThreadState *tstate, _PyInterpret
         }
         if (skip == FXS_SKIP_RECURSIVELY) {
             return run_inactive(thread, tstate, frame);
+        }
+        if (own != NULL && own->pause > 0 && !fxs_stock_fails_on_recompile()) {
+            own->pause--;
+            return run(thread, tstate, frame, 0);
         }
     }
     return miss(thread, tstate, frame, code);

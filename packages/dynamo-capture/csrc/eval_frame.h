@@ -7,9 +7,6 @@
 /* Cache an entry for a callback (NULL: for any); -1 with an exception if it does not fit the code. */
 int fxs_admit(void *callback, PyCodeObject *code, FXSEntry *entry);
 
-/* Whether frames of the code are asked about under a callback (NULL: under any). */
-int fxs_set_skip(void *callback, PyCodeObject *code, FXSSkip skip);
-
 /* The objects that a callback answers with, besides an entry or None. */
 int fxs_add_answers(PyObject *module);
 

@@ -169,6 +169,20 @@ static PyObject *py_set_skip(PyObject *Py_UNUSED(module), PyObject *args)
     Py_RETURN_NONE;
 }
 
+static PyObject *py_pause(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    PyObject *code, *id;
+    unsigned calls;
+    if (!PyArg_ParseTuple(args, "O!IO!", &PyCode_Type, &code, &calls, &PyLong_Type, &id)) {
+        return NULL;
+    }
+    void *owner = PyLong_AsVoidPtr(id);
+    if (PyErr_Occurred() || fxs_set_pause(owner, (PyCodeObject *)code, calls) < 0) {
+        return NULL;
+    }
+    Py_RETURN_NONE;
+}
+
 static PyObject *py_get_skip(PyObject *Py_UNUSED(module), PyObject *args)
 {
     PyCodeObject *code;
@@ -231,6 +245,8 @@ static PyMethodDef methods[] = {
     {"set_skip", py_set_skip, METH_VARARGS,
      "set_skip(code, n, owner=0): 0 ask about frames of the code, 1 run them as they are, 2 and all they call; under the "
      "callback with this id, or, beside what it said itself, under every one."},
+    {"pause", py_pause, METH_VARARGS,
+     "pause(code, n, owner): so many calls that no entry fits run as they are before the callback with this id is asked."},
     {"get_skip", py_get_skip, METH_VARARGS,
      "get_skip(code, owner=0): what holds under the callback with this id; 0: the most that was set, under any."},
     {"check_replacement", py_check_replacement, METH_VARARGS,

@@ -7,6 +7,7 @@ static Py_ssize_t looked_into; /* its size when stock's module was looked for: l
 static FXSWatchedName current; /* a variable of stock's module; its dict, owned, is NULL while that is not loaded */
 static PyObject *attribute;
 static PyObject *known_stance; /* owned, so that no other object has its address */
+enum { STANCE_OTHER, STANCE_FORCES_EAGER, STANCE_FAILS };
 static int known_answer;
 
 int fxs_init_stock_stance(void)
@@ -31,25 +32,41 @@ static int answer_of(PyObject *stance)
     PyObject *text = PyObject_GetAttr(stance, attribute);
     if (text == NULL) {
         PyErr_Clear();
-        return 0;
+        return STANCE_OTHER;
     }
-    int forces = PyUnicode_Check(text) && PyUnicode_CompareWithASCIIString(text, "force_eager") == 0;
+    int answer = STANCE_OTHER;
+    if (PyUnicode_Check(text) && PyUnicode_CompareWithASCIIString(text, "force_eager") == 0) {
+        answer = STANCE_FORCES_EAGER;
+    }
+    else if (PyUnicode_Check(text) && PyUnicode_CompareWithASCIIString(text, "fail_on_recompile") == 0) {
+        answer = STANCE_FAILS;
+    }
     Py_DECREF(text);
-    return forces;
+    return answer;
 }
 
-int fxs_stock_forces_eager(void)
+static int stance_now(void)
 {
     if (FXS_UNLIKELY(PyDict_GET_SIZE(modules) != looked_into)) {
         look();
     }
     if (FXS_LIKELY(current.dict == NULL)) {
-        return 0;
+        return STANCE_OTHER;
     }
     PyObject *stance = fxs_named(&current);
     if (FXS_UNLIKELY(stance != known_stance)) {
         Py_XSETREF(known_stance, Py_XNewRef(stance));
-        known_answer = stance == NULL ? 0 : answer_of(stance);
+        known_answer = stance == NULL ? STANCE_OTHER : answer_of(stance);
     }
     return known_answer;
+}
+
+int fxs_stock_forces_eager(void)
+{
+    return stance_now() == STANCE_FORCES_EAGER;
+}
+
+int fxs_stock_fails_on_recompile(void)
+{
+    return stance_now() == STANCE_FAILS;
 }

@@ -8,5 +8,7 @@
 int fxs_init_stock_stance(void);
 /* Whether it says "force_eager". Where stock's compiler is not loaded this is a comparison of two numbers. */
 int fxs_stock_forces_eager(void);
+/* Whether it is fail_on_recompile: what would be compiled again has to be asked about. */
+int fxs_stock_fails_on_recompile(void);
 
 #endif

@@ -106,3 +106,72 @@ def test_exceptions_are_numpys():
     weighed.function(SMALL, SMALL)
     with pytest.raises(ValueError, match="broadcast"):
         weighed.function(SMALL, SMALL[:3])
+
+
+def best(scores):
+    place = np.argmax(scores)
+    return place if scores[place] > 0 else None
+
+
+def test_what_content_decides_about_small_arrays_is_left_too():
+    weighed = Weighed(best)
+    for array in (SMALL, -SMALL - 1, SMALL[::-1].copy()):
+        assert not differences(observe(best, array), observe(weighed.function, array))
+    assert weighed.graphs == 0
+    assert len(weighed.report.replacements) == 1
+
+
+def test_calls_of_what_is_left_are_weighed_alone():
+    def apart(scores, x):
+        return best(scores), x
+
+    def f(scores):
+        if scores.sum() < 0:
+            return None
+        return by_torch(scores)
+
+    def by_torch(scores):
+        found = torch.from_numpy(scores)
+        for _ in range(20):
+            found = torch.sin(found)
+        return found
+
+    weighed = Weighed(f)
+    assert torch.equal(weighed.function(SMALL), by_torch(SMALL))
+    assert weighed.graphs == 1
+    weighed = Weighed(apart)
+    weighed.function(SMALL, torch.ones(2))
+    assert weighed.graphs == 1  # a tensor among the arguments: what follows the break may be worth a graph
+
+
+@pytest.mark.parametrize("name", ["named", "closed over", "module"])
+def test_frames_with_something_of_torch_are_compiled(name):
+    layer = torch.nn.Linear(8, 2).double()
+
+    def named(a):
+        return torch.from_numpy(a) * 2 + 1 if a.sum() > 0 else None
+
+    def closed_over(a):
+        return layer(a) if a.sum() < 0 else None
+
+    def module(a, model):
+        return model if a.sum() > 0 else None
+
+    function = {"named": named, "closed over": closed_over, "module": module}[name]
+    weighed = Weighed(function)
+    weighed.function(SMALL, layer) if name == "module" else weighed.function(SMALL)
+    assert weighed.graphs > 0
+
+
+def test_operations_on_single_numbers_spare_little():
+    def f(a, x):
+        product = 1.0
+        for place in range(4):
+            product *= (x - a[place]) / (a[4] - a[5])
+        return product
+
+    weighed = Weighed(f)
+    for x in (0.25, 0.5, 0.75, 1.5):
+        assert not differences(observe(f, SMALL, x), observe(weighed.function, SMALL, x))
+    assert weighed.graphs == 0
+    assert len(weighed.report.replacements) == 2  # the float is known in the first

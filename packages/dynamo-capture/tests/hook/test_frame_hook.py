@@ -38,6 +38,29 @@ def test_miss_then_hits(answering: Any, fresh: Any) -> None:
     assert f(1) == 2, "outside the region the function is itself"
 
 
+def test_calls_of_a_pause_are_not_asked_about(answering: Any, fresh: Any) -> None:
+    f = fresh(plus_one)
+    seen: list[str] = []
+
+    def compile_once(frame: FrameView) -> Entry | None:
+        if len(seen) > 1:
+            return None
+        return Entry(times_hundred.__code__, lambda locals_, _: locals_[0] == 7)
+
+    wrapped = frame_hook.optimize(f, answering({f.__code__: compile_once}, seen))
+    wrapped(7)
+    assert seen == ["plus_one"]
+    frame_hook.pause(f.__code__, 3, id(wrapped.callback))
+    assert [wrapped(i) for i in (1, 7, 2, 7, 3, 7)] == [2, 700, 3, 700, 4, 700], "what fits is used"
+    assert seen == ["plus_one"]
+    wrapped(4)
+    assert seen == ["plus_one"] * 2
+    frame_hook.pause(f.__code__, 3, id(wrapped.callback))
+    wrapped.callback.cache.reset()
+    wrapped(5)
+    assert seen == ["plus_one"] * 3, "what is forgotten pauses no more"
+
+
 def test_guards_choose_the_entry_and_the_last_used_comes_first(answering: Any, fresh: Any) -> None:
     f = fresh(plus_one)
     guards: list[int] = []

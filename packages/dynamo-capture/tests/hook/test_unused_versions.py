@@ -49,10 +49,33 @@ class _Program:
         return [number for number in range(calls) if self.run(**given)]
 
 
-def test_versions_whose_objects_are_gone() -> None:
+def test_versions_whose_objects_are_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(unused_versions, "PROBING", float("inf"))
     program = _Program()
     first, second = FEW + FIRST_PAUSE, FEW + 3 * FIRST_PAUSE + 1
     assert program.compiled(second + 2, dies=True) == [*range(FEW), first, second]
+
+
+def test_a_pause_goes_on_until_compiling_has_taken_little_of_the_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    program = _Program()
+    first = FEW + FIRST_PAUSE
+    assert program.compiled(first + 1, dies=True) == [*range(FEW), first]
+    monkeypatch.setattr(unused_versions, "PROBING", 1e-6)
+    assert program.compiled(4 * FIRST_PAUSE, dies=True) == []
+    monkeypatch.setattr(unused_versions, "PROBING", 1.0)
+    time.sleep(0.01)
+    assert len(program.compiled(FIRST_PAUSE, dies=True)) == 1, "soon after that much time has gone by"
+
+
+def test_calls_of_a_pause_are_handed_over() -> None:
+    program = _Program()
+    assert program.compiled(FEW + 1, dies=True) == list(range(FEW))
+    taken = program.unused.at_once(CODE)
+    assert 0 < taken < FIRST_PAUSE
+    assert program.compiled(FIRST_PAUSE + 1 - taken, dies=True) == [FIRST_PAUSE - 1 - taken]
+    assert program.unused.at_once((lambda: 1).__code__) == 0
 
 
 def test_versions_that_may_fit_again_are_made_as_ever() -> None:

@@ -85,3 +85,30 @@ def test_beside_tensors(same):
     x = np.array([1.5, -2.5], dtype=np.float32)
     for dtype in (torch.float32, torch.float64):
         same(f, (torch.arange(3, dtype=dtype), x))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64])
+def test_floats_that_differ_beside_arrays(same, dtype):
+    def f(x, t):
+        a = x[0]
+        return (
+            x * t, t - x, x / t, t / x, a * t, t / a, x < t, np.add(x, t), np.full_like(x, t), np.maximum(x, t),
+            np.where(x > 1, t, 0.0), np.linalg.norm(x) / t, np.array([t, a]), np.clip(x, -t, t), x**t, x % t,
+        )  # fmt: skip
+
+    x = np.array([1, 2, 3], dtype=dtype)
+    same(f, *((x, t) for t in (0.1, 0.7, 2.5, 3.25, 7.0)), graphs=2)
+
+
+def test_what_a_float_beside_arrays_decides(same):
+    def f(x, t):
+        return np.arange(x[0], t, 0.5) if t > 1 else x * t
+
+    x = np.array([0.25, 2.0], dtype=np.float32)
+    same(f, *((x, t) for t in (0.1, 0.7, 2.5, 3.25, 0.2)))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_numbers_over_arrays_are_rounded_once(whole, dtype):
+    x = np.linspace(0.1, 9.7, 100).astype(dtype)
+    whole(lambda x: (2.5 / x, 3 / x, np.divide(0.1, x), 0.7 / x[3]), (x,))

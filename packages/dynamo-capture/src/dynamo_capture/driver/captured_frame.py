@@ -37,7 +37,7 @@ from dynamo_capture.interpreter.root_frame import Broken, RootFrame
 from dynamo_capture.semantics.modes.modes import leave_all, switches
 from dynamo_capture.session.report import Replacement
 from dynamo_capture.session.session import Session
-from dynamo_capture.sources.sources import ArrayTensorSource
+from dynamo_capture.sources.sources import ArrayTensorSource, FloatTensorSource
 from dynamo_capture.trace import Trace
 from dynamo_capture.values import CellValue, Lazy, Value
 from fx_guards.kinds.state import FACTS
@@ -119,10 +119,10 @@ def _translated(
             check_graph(tx)
         tx.calls.equal.check_changes()
     backend = BackendCall(session, tx, view, report)
-    if done is not None and session.weighs_arrays and _is_of_arrays(tx):
+    if session.weighs_arrays and _is_of_arrays(tx):
         from dynamo_capture.driver.small_arrays import is_left
 
-        if is_left(session, view, tx, backend):
+        if is_left(session, view, tx, backend, done is not None):
             return view.code, backend
     assembly = Assembly(tx, frame, prepared.body, given, (tx.entry, left))
     if done is not None:
@@ -159,9 +159,10 @@ def _entry(session: Session, view: FrameView, tx: Trace, code: CodeType, backend
 
 
 def _is_of_arrays(tx: Trace) -> bool:
-    """Whether a graph reads tensors of numpy's arrays alone."""
+    """Whether a graph reads tensors of numpy's arrays alone, and floats beside them."""
     sources = [item.source for item in tx.output.inputs if isinstance(item.example, torch.Tensor)]
-    return bool(sources) and all(isinstance(source, ArrayTensorSource) for source in sources)
+    given = [source for source in sources if not isinstance(source, FloatTensorSource)]
+    return bool(given) and all(isinstance(source, ArrayTensorSource) for source in given)
 
 
 def _guards(tx: Trace) -> Sequence[fx_guards.GuardRecord]:

@@ -6,14 +6,25 @@
 A graph of arrays alone costs some microseconds a call, and each call of numpy in it more: the arrays are seen as
 tensors, and what comes out as arrays. Where the operations that it would fuse do not make up for that, the frame runs
 as it is written, under the guards that do not ask for the form of the arrays, as long as they stay small.
+
+    def g(a):                   # a graph that ends where content decides, too
+        best = np.argmax(a)
+        return best if a[best] > 0 else None
+
+What such a frame would do behind the break may be worth a graph: it is left to Python where it has nothing of torch, be
+it in its arguments or among the names that its code uses.
 """
 
 from __future__ import annotations
 
 import logging
+import operator
 from collections.abc import Iterator
-from typing import Final
+from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
+from typing import Any, Final
 
+import numpy as np
+import torch
 from torch.fx import Node
 
 from dynamo_capture.driver.backend_call import BackendCall
@@ -35,16 +46,20 @@ _CALL: Final = 20e-6
 """Seconds that a call of numpy takes in a graph, beyond what it takes in Python."""
 _OPERATION: Final = 0.5e-6
 """Seconds that numpy takes for an operation on few numbers."""
+_NUMBER: Final = 0.1e-6
+"""The same for an operation on single numbers of numpy, or taking one out of an array."""
 _ELEMENT: Final = 0.15e-9
 """Seconds that a fused operation spares for each element."""
 _GROWTH: Final = 4
 """An array may have as many times the elements that it had when the frame was weighed."""
 
 
-def is_left(session: Session, view: FrameView, tx: Trace, backend: BackendCall) -> bool:
-    """Whether a frame that was traced to its end, with a graph of arrays, is left to Python, which takes less
-    time; said in the report."""
-    if session.fullgraph or backend.report is not None or tx.levels or _gain(tx) >= _GRAPH:
+def is_left(session: Session, view: FrameView, tx: Trace, backend: BackendCall, ends: bool) -> bool:
+    """Whether a frame with a graph of arrays is left to Python, which takes less time; said in the report.
+    ``ends``: it was traced to its end, not to a break."""
+    if session.fullgraph or tx.levels or _gain(tx) >= _GRAPH:
+        return False
+    if not ends and (tx.output.mutates or not is_without_torch(view)):
         return False
     reason = "it computes with small arrays of numpy, which takes longer in a graph"
     _log.info("%s runs as it is written: %s", view.code.co_qualname, reason)
@@ -78,8 +93,23 @@ def _gain(tx: Trace) -> float:
     """Seconds that a graph spares, without what its call takes."""
     call, gain = numpy_calls.operator(), 0.0
     for node in _calls(tx):
-        gain += -_CALL if node.target is call else _OPERATION + _ELEMENT * _elements(tx, node)
+        gain += -_CALL if node.target is call else _spared(tx, node)
     return gain
+
+
+def _spared(tx: Trace, node: Node) -> float:
+    made = _dimensions(node)
+    if made is None:  # a number that Python computes
+        return 0.0
+    if made == 0 and (node.target is operator.getitem or not any(map(_dimensions, node.all_input_nodes))):
+        return _NUMBER
+    return _OPERATION + _ELEMENT * _elements(tx, node)
+
+
+def _dimensions(node: Node) -> int | None:
+    """How many dimensions a tensor has; None of what is none."""
+    spec = node.meta.get(SPEC_KEY)
+    return len(spec.sizes) if isinstance(spec, TensorSpec) else None
 
 
 def _calls(tx: Trace) -> Iterator[Node]:
@@ -94,3 +124,44 @@ def _elements(tx: Trace, node: Node) -> int:
     for size in spec.sizes:
         found *= tx.env.hint(size)
     return found
+
+
+_PLAIN: Final = (int, float, complex, str, bytes, type(None), slice, range, np.ndarray, np.generic)
+_CODE: Final = (FunctionType, BuiltinFunctionType, type, ModuleType)
+_ITEMS: Final = 16
+"""Lists with more items are not looked through."""
+
+
+def is_without_torch(view: FrameView) -> bool:
+    """Whether neither the arguments and free variables of a frame nor what its code names are tensors, modules or
+    functions of torch: it computes with arrays and numbers, or calls what is a frame of its own."""
+    values = [*view.locals.values(), *_named(view)]
+    return "torch" not in _names(view.code) and all(_is_without_torch(value, 2) for value in values)
+
+
+def _named(view: FrameView) -> Iterator[Any]:
+    """What free variables and globals of a frame hold, as far as its code uses them."""
+    for cell in view.closure or ():
+        try:
+            yield cell.cell_contents
+        except ValueError:  # empty yet
+            continue
+    for name in _names(view.code):
+        if name in view.globals:
+            yield view.globals[name]
+
+
+def _names(code: CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _names(constant)
+
+
+def _is_without_torch(value: Any, depth: int) -> bool:
+    if isinstance(value, _CODE):
+        name = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
+        return value is not torch and not (isinstance(name, str) and name.partition(".")[0] == "torch")
+    if type(value) in (list, tuple) and depth > 0 and len(value) <= _ITEMS:
+        return all(_is_without_torch(item, depth - 1) for item in value)
+    return isinstance(value, _PLAIN)

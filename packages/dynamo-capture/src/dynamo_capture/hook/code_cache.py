@@ -61,7 +61,7 @@ class CodeCache:
     def may_compile(self, code: CodeType) -> bool:
         """Whether ``code`` has compilations left."""
         if self.compilations(code) >= self.total:
-            self._drop_dead(code)
+            self.drop_dead(code)
         died = self._died.get(id(code), 0)
         compilations, total = self.compilations(code), self.total
         return compilations < total and compilations + died < max(total, self._in_all)
@@ -78,11 +78,12 @@ class CodeCache:
     def admitting(self, code: CodeType) -> None:
         """Count a compilation of ``code``, and make room for its entry."""
         self.count(code)
-        self._drop_dead(code)
+        self.drop_dead(code)
         for entry in _eval_frame.entries(code, self.owner)[self.limit - 1 :]:
             entry.invalidate()
 
-    def _drop_dead(self, code: CodeType) -> None:
+    def drop_dead(self, code: CodeType) -> None:
+        """Drop entries of ``code`` that can never run again."""
         dead = [
             entry
             for entry in _eval_frame.entries(code, self.owner)

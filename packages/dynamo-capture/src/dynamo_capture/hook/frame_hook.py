@@ -57,6 +57,7 @@ from dynamo_capture._eval_frame import (
     entries,
     get_callback,
     is_installed,
+    pause,
     set_callback,
 )
 from dynamo_capture.hook.code_cache import CodeCache, tie
@@ -80,6 +81,7 @@ __all__ = [
     "is_installed",
     "is_skipped",
     "optimize",
+    "pause",
     "propagate",
     "region",
     "set_callback",
@@ -224,6 +226,9 @@ class FrameCallback:
             )
             _log.warning("%s", text)
             judge.paused(frame.code, text)
+        if why is not None:
+            self.cache.drop_dead(frame.code)
+            pause(frame.code, self.cache.unused.at_once(frame.code), frame.owner)
         return why is not None
 
     def _exhausted(self, code: CodeType) -> Any:

@@ -3,12 +3,14 @@
     unused = UnusedVersions()
     unused.made(code, entry, begun)          # a version was compiled
     pause = unused.paused(code, why)         # before the next is: None, or that this call runs as it is
+    unused.at_once(code)                     # so many more need not be asked about
 
 A version is *for one call* if it hardly ran from the cache, and either can never run again (``CanDie``: an object that
 its guards compare with is gone) or the call that it does not fit brings an object made since then in place of the one
 that it compares with. The first pause begins after ``FEW`` such versions in a row, if most of the time since the first
-of them went into compiling. From then on one version decides, and each pause is longer; what compiles for others too,
-as a module's ``__call__``, goes on in between. A version that runs again after all ends all that.
+of them went into compiling. From then on one version decides, and each pause is longer, and not over before compiling
+such code takes little of all time (decision 0168); what compiles for others too, as a module's ``__call__``, goes on in
+between. A version that runs again after all ends all that.
 """
 
 from __future__ import annotations
@@ -29,6 +31,10 @@ FIRST_PAUSE: Final = 16
 LONGEST_PAUSE: Final = 1024
 SELDOM: Final = 4
 """So often a version for one call may have run from the cache: the call may have come to it several times."""
+PROBING: Final = 0.05
+"""The part of the time since the first pause that compiling code which has paused may take, or its pauses go on."""
+AT_ONCE: Final = 15
+"""So many calls of a pause pass without a question; a version that runs again is seen after them."""
 MOST: Final = 2 / 3
 """The part of the time that compiling must have taken: less, and what ran compiled in it may have been worth it."""
 
@@ -99,6 +105,8 @@ class UnusedVersions:
     def __init__(self) -> None:
         self._recent: dict[int, _Recent] = {}
         self._spent = 0.0
+        self._probed = 0.0
+        self._first_pause = 0.0
 
     def took(self, seconds: float) -> None:
         """Compiling something took so long."""
@@ -111,7 +119,10 @@ class UnusedVersions:
     def made(self, code: CodeType, entry: Entry, begun: float) -> None:
         """``entry`` is a new version of ``code``, which was begun at that time (``time.perf_counter``)."""
         recent = self._recent.setdefault(id(code), _Recent())
-        spent = self._spent - (time.perf_counter() - begun)
+        took = time.perf_counter() - begun
+        spent = self._spent - took
+        if recent.pauses:
+            self._probed += took
         if gc.isenabled():
             gc.collect(0)
         recent.versions = [*recent.versions[1 - FEW :], _Version(entry, begun, spent)]
@@ -129,8 +140,11 @@ class UnusedVersions:
             recent.left -= 1
             return ""
         last = recent.versions[-1]
-        if last is recent.cause:  # the pause is over: the next version decides
-            return None
+        if last is recent.cause:
+            if self._probes_too_much():
+                recent.left = AT_ONCE
+                return ""
+            return None  # the pause is over: the next version decides
         entry = last.entry()
         misfit = None if entry is None else why(entry)
         is_new = misfit is not None and _is_new(misfit.found)
@@ -139,9 +153,22 @@ class UnusedVersions:
         if not (self._in_vain(recent) if recent.pauses == 0 else last.for_one_call):
             return None
         recent.cause = last
+        self._first_pause = self._first_pause or time.perf_counter()
         recent.left = min(FIRST_PAUSE << recent.pauses, LONGEST_PAUSE) - 1
         recent.pauses = min(recent.pauses + 1, 32)
         return "" if recent.pauses > 1 else "of objects that are gone" if misfit is None else misfit.reason
+
+    def _probes_too_much(self) -> bool:
+        return self._probed > PROBING * (time.perf_counter() - self._first_pause)
+
+    def at_once(self, code: CodeType) -> int:
+        """How many of the calls that are left of a pause are taken off it now, to run without being asked about."""
+        recent = self._recent.get(id(code))
+        if recent is None:
+            return 0
+        taken = min(recent.left, AT_ONCE)
+        recent.left -= taken
+        return taken
 
     def _in_vain(self, recent: _Recent) -> bool:
         first = recent.versions[0]

@@ -20,10 +20,12 @@ from fx_interface.python_runtime.quick_dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The place of an array among the operands; ``is_number``: of a number, which numpy does not take for an array."""
+    """The place of an array among the operands; ``is_number``: of a number, which numpy does not take for an array;
+    ``is_float``: of a float of Python."""
 
     index: int
     is_number: bool
+    is_float: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +73,9 @@ class NumpyCall:
 def filled(template: Any, arrays: Sequence[Any]) -> Any:
     """A template with arrays in their places."""
     match template:
-        case Place(index, is_number):
-            return arrays[index][()] if is_number else arrays[index]
+        case Place(index, is_number, is_float):
+            array = arrays[index]
+            return array.item() if is_float else array[()] if is_number else array
         case list():
             return [filled(item, arrays) for item in template]
         case tuple() if type(template) is tuple:

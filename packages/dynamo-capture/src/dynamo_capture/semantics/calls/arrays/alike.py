@@ -8,6 +8,7 @@ An array without dimensions gives a number of numpy, as there.
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,6 +19,7 @@ from dynamo_capture.semantics.calls.arrays.array_tables import SAME, WHOLE
 from dynamo_capture.values import Const, ListValue, TensorValue, TupleValue, Value, one_tensor
 from dynamo_capture.values.base import Context
 from dynamo_capture.values.tensors.array import ArrayValue
+from dynamo_capture.values.tensors.floating import RuntimeFloat
 
 FLOATS = (torch.float32, torch.float64)
 _INTEGERS = (torch.int32, torch.int64)
@@ -36,6 +38,10 @@ def alike(tx: Context, function: Any, args: Sequence[Value], kwargs: dict[str, V
     if operands is None:
         return None
     given, dtype = operands
+    if same is operator.truediv and not isinstance(given[0], TensorValue):
+        given[0] = _in_memory(
+            tx, given[0], dtype
+        )  # torch multiplies a number by the reciprocal, which rounds twice
     if dtype in FLOATS or (function in WHOLE and dtype in _INTEGERS and all(map(_fits, given))):
         return seen(tx.tensors.call_function(same, given, {}))
     return None
@@ -69,7 +75,7 @@ def _operands(tx: Context, args: Sequence[Value]) -> tuple[list[Value], torch.dt
 
 def _as_number(value: Value, dtype: torch.dtype) -> Value | None:
     """An operand as torch takes it: numbers of numpy are Python's if they have the arrays' dtype."""
-    if isinstance(value, TensorValue) or value.known_as(int, float) is not None:
+    if isinstance(value, TensorValue) or is_open_float(value) or value.known_as(int, float) is not None:
         return value
     known = value.value if isinstance(value, Const) else None
     if isinstance(known, numpy_types.SCALARS) and torch.as_tensor(known).dtype is dtype:
@@ -77,9 +83,14 @@ def _as_number(value: Value, dtype: torch.dtype) -> Value | None:
     return None
 
 
+def is_open_float(value: Value) -> bool:
+    """Whether it is a float that is read when the code runs."""
+    return isinstance(value, RuntimeFloat) and value.is_open
+
+
 def _fits(value: Value) -> bool:
     """Whether an operand beside integers is one, and fits every dtype."""
-    known = value.known_as(int)
+    known = None if is_open_float(value) else value.known_as(int)
     return isinstance(value, TensorValue) or (known is not None and -128 <= known < 128)
 
 
@@ -117,15 +128,10 @@ def _chosen(tx: Context, args: Sequence[Value]) -> TensorValue | None:
     if len(args) != 3 or not isinstance(args[0], ArrayValue) or args[0].is_known:
         return None
     condition = args[0].as_tensor(tx)
-    if any(type(value.known_as(float)) is float for value in args[1:]) and not any(
+    if any(value.python_type() is float for value in args[1:]) and not any(
         isinstance(value, ArrayValue) for value in args[1:]
     ):
-        numbers = [value.known_as(float) for value in args[1:]]
-        given: list[Value] = [
-            tx.tensors.call_function(torch.full, [Const(()), Const(number)], {"dtype": Const(torch.float64)})
-            for number in numbers
-            if number is not None
-        ]
+        given: list[Value] = [_in_memory(tx, value) for value in args[1:] if value.python_type() is float]
     else:
         operands = _operands(tx, args[1:])
         given = operands[0] if operands is not None and operands[1] in FLOATS else []
@@ -134,6 +140,14 @@ def _chosen(tx: Context, args: Sequence[Value]) -> TensorValue | None:
     if len(given) != 2 or condition.meta.spec.dtype is not torch.bool or not plain:
         return None
     return one_tensor(tx.tensors.call_function(torch.where, [condition, *given], {}))
+
+
+def _in_memory(tx: Context, value: Value, dtype: torch.dtype = torch.float64) -> Value:
+    """A number in a tensor of its own."""
+    if isinstance(value, RuntimeFloat) and value.is_open:
+        return value.tensor().call_method(tx, "to", [Const(dtype)], {})
+    number = Const(value.known_as(int, float))
+    return tx.tensors.call_function(torch.full, [Const(()), number], {"dtype": Const(dtype)})
 
 
 @functools.cache
@@ -145,4 +159,4 @@ def _special() -> dict[Any, Any]:
     return {numpy.array: _stacked, numpy.stack: _stacked, numpy.concatenate: _joined, numpy.where: _chosen}
 
 
-__all__ = ["FLOATS", "alike", "seen"]
+__all__ = ["FLOATS", "alike", "is_open_float", "seen"]

@@ -42,7 +42,7 @@ from dynamo_capture.semantics.given_warnings import NoWarnings
 from dynamo_capture.semantics.registry import handles
 from dynamo_capture.semantics.tensors.methods import method
 from dynamo_capture.semantics.tensors.torchs_members import overrides
-from dynamo_capture.values import Const, TensorValue, TupleValue, Value, is_none, size_value
+from dynamo_capture.values import Const, ListValue, TensorValue, TupleValue, Value, is_none, size_value
 from dynamo_capture.values.base import Context, IteratorValue
 from dynamo_capture.values.iteration.array_iterator import ArrayIterator
 from dynamo_capture.values.tensors.array import ArrayValue
@@ -80,8 +80,7 @@ class Arrays:
         fact = facts_of_form().get(function) if len(args) == 1 and not kwargs else None
         if fact is not None and isinstance(args[0], ArrayValue):
             return self.get_attr(args[0], fact)
-        arrays = [value for value in (*args, *kwargs.values()) if isinstance(value, ArrayValue)]
-        if all(value.is_known for value in arrays) and function not in asks_for_memory():
+        if not any(map(_holds_unknown, (*args, *kwargs.values()))) and function not in asks_for_memory():
             return self._computed(function, args, kwargs)
         return self._of_graph(function, args, kwargs)
 
@@ -291,6 +290,13 @@ class Arrays:
         plain = value.value if isinstance(value, Const) else None
         is_small = type(plain) is int and kind in "ifc" and -128 <= plain < 128
         return value if type(plain) is bool or is_small or (type(plain) is float and kind in "fc") else None
+
+
+def _holds_unknown(value: Value) -> bool:
+    """Whether it is an array, or a list with one, whose numbers are not known: what is beside it is not asked for."""
+    if isinstance(value, (ListValue, TupleValue)):
+        return any(map(_holds_unknown, value.items))
+    return isinstance(value, ArrayValue) and not value.is_known
 
 
 def _seen_as_arrays(function: Any, args: list[Value]) -> list[Value]:

@@ -40,6 +40,7 @@ from dynamo_capture.values import (
 )
 from dynamo_capture.values.base import Context
 from dynamo_capture.values.tensors.array import ArrayValue
+from dynamo_capture.values.tensors.floating import RuntimeFloat
 
 _BY_DATA = frozenset(
     {
@@ -61,6 +62,7 @@ class NumpyOperation:
         self._operands: list[ArrayValue] = []
         self._tensors: list[TensorValue] = []
         self._samples: list[Any] = []
+        self._floats: dict[int, ArrayValue] = {}
 
     def result(self, args: list[Value], kwargs: dict[str, Value]) -> Value:
         """What the call gives."""
@@ -95,6 +97,8 @@ class NumpyOperation:
             if value.is_known:
                 return value.content.copy()
             return Place(self._place(value), value.is_number)
+        if isinstance(value, RuntimeFloat) and value.is_open:
+            return Place(self._place(self._seen(value)), is_number=False, is_float=True)
         if isinstance(value, ListValue) and value.cls is list:
             return [self._template(item) for item in value.items]
         if isinstance(value, TupleValue) and value.cls is tuple:
@@ -105,6 +109,10 @@ class NumpyOperation:
             return tx.calls.python_object(value)
         except NotConstant:
             raise GraphBreak(NOT_IN_PYTHON, f"{self._function!r} is called with {value.describe()}") from None
+
+    def _seen(self, value: RuntimeFloat) -> ArrayValue:
+        """A float that is read when the code runs, as an operand."""
+        return self._floats.setdefault(id(value), ArrayValue(tensor=value.tensor()))
 
     def _place(self, value: ArrayValue) -> int:
         for place, known in enumerate(self._operands):
