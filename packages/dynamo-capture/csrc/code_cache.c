@@ -3,6 +3,7 @@
 #include "guards_abi.h"
 
 static Py_ssize_t extra_index = -1;
+unsigned long fxs_stances;
 
 /* Entries come and go: what told them apart does so no more. */
 static void drop_index(FXSVersions *list)
@@ -121,6 +122,7 @@ int fxs_set_pause(void *callback, PyCodeObject *code, unsigned calls)
         return -1;
     }
     list->pause = calls;
+    list->begun = fxs_stances;
     return 0;
 }
 

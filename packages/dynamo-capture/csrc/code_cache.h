@@ -37,7 +37,8 @@ typedef struct FXSVersions {
     int is_indexed;        /* whether an index of the entries there are was tried for */
     int is_free;           /* the callback is gone: the next one may have the place */
     FXSSkip skip;          /* under this callback */
-    unsigned pause;        /* so many calls that no entry fits run as they are, then the callback is asked again */
+    unsigned pause;        /* so many calls that no entry fits run as they are, then the callback is asked again, */
+    unsigned long begun;   /* or when the stance is another than that was */
     struct FXSVersions *next; /* owned */
 } FXSVersions;
 
@@ -62,6 +63,8 @@ FXSVersions *fxs_code_state_find_or_make(FXSCodeState *state, void *callback);
 FXSVersions *fxs_versions_of(void *callback, PyCodeObject *code);
 /* Whether frames of the code are asked about under a callback (NULL: under any); -1 with an exception on failure. */
 int fxs_set_skip(void *callback, PyCodeObject *code, FXSSkip skip);
+/* How often the stance has been set: what pauses was decided under another one then. */
+extern unsigned long fxs_stances;
 /* So many calls of the code that no entry fits run as they are before a callback is asked again; -1 likewise. */
 int fxs_set_pause(void *callback, PyCodeObject *code, unsigned calls);
 /* Drop the entries of a callback (NULL: of all) and what it said. */

@@ -335,7 +335,7 @@ static PyObject *dispatch(FXSThread *thread, PyThreadState *tstate, _PyInterpret
         if (skip == FXS_SKIP_RECURSIVELY) {
             return run_inactive(thread, tstate, frame);
         }
-        if (own != NULL && own->pause > 0 && !fxs_stock_fails_on_recompile()) {
+        if (own != NULL && own->pause > 0 && own->begun == fxs_stances && !fxs_stock_fails_on_recompile()) {
             own->pause--;
             return run(thread, tstate, frame, 0);
         }

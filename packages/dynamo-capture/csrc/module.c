@@ -33,6 +33,7 @@ static PyObject *py_set_paused(PyObject *Py_UNUSED(module), PyObject *flag)
         return NULL;
     }
     fxs_paused = paused;
+    fxs_stances++;
     Py_RETURN_NONE;
 }
 
