@@ -10,6 +10,7 @@ from dynamo_capture.semantics.declared import handles_loaded
 from dynamo_capture.semantics.random_numbers.drawing import outside_only
 from dynamo_capture.semantics.regions.tracing import trace_body
 from dynamo_capture.semantics.regions.transforms.body import TransformBody, open_transform
+from dynamo_capture.semantics.regions.transforms.called_later import CalledLater
 from dynamo_capture.semantics.regions.transforms.reverse import without_aux
 from dynamo_capture.values import Const, TensorMeta, TensorValue, TupleValue, Value
 from dynamo_capture.values.base import Context
@@ -102,20 +103,23 @@ def linearize(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value
     followed = [*leaves_of(tx, TupleValue(primals)), *leaves_of(tx, result)]
     if any(leaf.meta.requires_grad for leaf in followed):
         raise GraphBreak(TRANSFORM, "linearize() of a function that autograd follows")
-    return TupleValue([result, _Pushforward(function, primals)])
+    later = CalledLater(tx, "linearize", [function, *primals, *leaves_of(tx, result)])
+    return TupleValue([result, _Pushforward(function, primals, later)])
 
 
 class _Pushforward(Value):
     """What ``linearize`` returns to be called with changes of the arguments: traces the function once more."""
 
-    __slots__ = ("function", "primals")
+    __slots__ = ("function", "later", "primals")
     python_class = FunctionType
 
-    def __init__(self, function: Value, primals: list[Value]) -> None:
+    def __init__(self, function: Value, primals: list[Value], later: CalledLater) -> None:
         self.function = function
         self.primals = primals
+        self.later = later
 
     def call(self, tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        self.later.check_unchanged(tx)
         dtypes = [
             [leaf.meta.spec.dtype for leaf in leaves_of(tx, TupleValue(list(given)))]
             for given in (self.primals, args)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from types import FunctionType
-from typing import Any
 
 import torch
 
@@ -17,15 +16,15 @@ from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.semantics.declared import handles_loaded
 from dynamo_capture.semantics.modes.settings import read
 from dynamo_capture.semantics.random_numbers.drawing import outside_only
-from dynamo_capture.semantics.regions.reachable import first_reached
 from dynamo_capture.semantics.regions.tracing import trace_body
 from dynamo_capture.semantics.regions.transforms.body import TransformBody, open_transform
+from dynamo_capture.semantics.regions.transforms.called_later import CalledLater
 from dynamo_capture.values import Const, DictValue, TensorMeta, TensorValue, TupleValue, Value
 from dynamo_capture.values.base import Context
 from dynamo_capture.values.structures import form_of, leaves_of, mapped_leaves
 from fx_interface.regions import gradient
 from fx_interface.tensor_spec import is_differentiable
-from fx_interface.torch_internals.torch_state import FACTS, saved_tensors_are_watched
+from fx_interface.torch_internals.torch_state import saved_tensors_are_watched
 
 
 @handles_loaded("torch._functorch.eager_transforms", "grad_impl")
@@ -144,7 +143,8 @@ def vjp(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
         raise GraphBreak(TRANSFORM, "vjp() of a function that returns no tensor")
     if not all(is_differentiable(leaf.meta.spec.dtype) for leaf in leaves):
         raise GraphBreak(TRANSFORM, "vjp() of a function that returns integers")
-    return TupleValue([result, _Pullback(tx, function, primals, numbers, has_aux, leaves), *more])
+    later = CalledLater(tx, "vjp", [function, *primals, *leaves])
+    return TupleValue([result, _Pullback(function, primals, numbers, has_aux, later), *more])
 
 
 def without_aux(tx: Context, result: Value) -> tuple[Value, Value]:
@@ -156,57 +156,22 @@ def without_aux(tx: Context, result: Value) -> tuple[Value, Value]:
 
 
 class _Pullback(Value):
-    """What ``vjp`` returns to be called with the gradients of the results: traces the function once more, if nothing
-    has changed that it could tell. ``results``: what the function has given."""
+    """What ``vjp`` returns to be called with the gradients of the results: traces the function once more."""
 
-    __slots__ = (
-        "argnums",
-        "changes",
-        "function",
-        "has_aux",
-        "output",
-        "primals",
-        "results",
-        "settings",
-        "writes",
-    )
+    __slots__ = ("argnums", "function", "has_aux", "later", "primals")
     python_class = FunctionType
 
     def __init__(
-        self,
-        tx: Context,
-        function: Value,
-        primals: list[Value],
-        argnums: Value,
-        has_aux: bool,
-        results: list[TensorValue],
+        self, function: Value, primals: list[Value], argnums: Value, has_aux: bool, later: CalledLater
     ) -> None:
         self.has_aux = has_aux
         self.function = function
         self.primals = primals
         self.argnums = argnums
-        self.results = results
-        self.output, self.writes, self.settings = tx.output, len(tx.output.overwritten), _settings()
-        if tx.effects.changes is None:
-            tx.effects.changes = []
-        self.changes = len(tx.effects.changes)
-
-    def _check_unchanged(self, tx: Context) -> None:
-        """A graph break where the function may be another one than ``vjp`` has called."""
-        if _settings() != self.settings:
-            raise GraphBreak(TRANSFORM, "what vjp() returns is called in another mode than vjp()")
-        changed = first_reached(
-            tx,
-            (tx.effects.changes or [])[self.changes :],
-            [one for one in self.output.overwritten[self.writes :] if isinstance(one, Value)],
-            [self.function, *self.primals, *self.results],
-        )
-        if changed is not None:
-            what = changed.describe() if isinstance(changed, Value) else "something"
-            raise GraphBreak(TRANSFORM, f"what vjp() returns is called when {what} has changed")
+        self.later = later
 
     def call(self, tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
-        self._check_unchanged(tx)
+        self.later.check_unchanged(tx)
         call = _Differentiated(tx, self.function, self.primals, self.argnums, {})
         result = outside_only(tx, call.run, call.body.what)
         if self.has_aux:
@@ -225,11 +190,6 @@ class _Pullback(Value):
         if call.body.draws:
             raise GraphBreak(TRANSFORM, "vjp() of a function that draws random numbers")
         return call.differentiate(seeds, leaves)[0]
-
-
-def _settings() -> tuple[Any, ...]:
-    """What computes otherwise, beside gradients: the function is called with those."""
-    return tuple(fact.read() for fact in FACTS if fact.read is not torch.is_grad_enabled)
 
 
 def _keywords(tx: Context, keywords: Value) -> Iterator[tuple[str, Value]]:

@@ -84,6 +84,8 @@ def _give(result: TensorValue, found: Any, args: list[Value], given: list[Any], 
     """What ``result`` holds, if it is as expected."""
     spec = result.meta.spec
     if isinstance(found, torch.Tensor) and (tuple(found.shape), found.dtype) == (spec.sizes, spec.dtype):
+        if torch._is_zerotensor(found):  # which has no memory to be read
+            found = found.clone()
         if any(_shares_memory(found, value) for value in given) and result.root is result:
             forget(tensors_of(args))  # the alias is not followed
         else:
