@@ -97,6 +97,34 @@ def attempt(function):
         return type(error).__name__
 
 
+class Tripled(torch.autograd.Function):
+    forward = staticmethod(lambda ctx, t: t * t)
+    backward = staticmethod(lambda ctx, gradient: gradient * 2)
+    jvp = staticmethod(lambda ctx, change: change * 3)
+
+
+def pulled_after(change, t, seed):
+    """The gradient of a function of which something has changed since it was computed."""
+    factors, given = [2.0], t * 1
+    value, pull = torch.func.vjp(lambda u: u.sin() * factors[0] * LINEAR.bias, given)
+    if change == "list":
+        factors[0] = 3.0
+    if change == "argument":
+        with torch.no_grad():
+            given.mul_(2)
+    if change == "mode":
+        with torch.no_grad():
+            return pull(seed)[0]
+    return pull(seed)[0]
+
+
+def pushed(t, change):
+    """The change of what a custom function gives of a dual tensor."""
+    with torch.autograd.forward_ad.dual_level():
+        dual = torch.autograd.forward_ad.make_dual(t * 1, change * 1)
+        return torch.autograd.forward_ad.unpack_dual(Tripled.apply(dual) + dual).tangent
+
+
 WATCHED = {"log": LOG, "net": NET}
 
 with warnings.catch_warnings(action="ignore"):  # torch imports some of itself in the first call, which warns once
@@ -139,6 +167,10 @@ TRANSFORMS = (
     "torch.func.vmap(lambda t, u: t @ u * t, in_dims=(0, None))({a}, {b}[0])",
     "torch.func.jvp(lambda t: t.exp(), ({a},), ({b},))[1]",
     "torch.func.vjp(lambda t: t.sigmoid(), {a})[1]({b})[0]",
+    "pulled_after('list', {a}, {b})",
+    "pulled_after('argument', {a}, {b})",
+    "pulled_after('mode', {a}, {b})",
+    "pushed({a}, {b})",
     "{a} * torch.func.jacrev(lambda t: t.sin())({a}[0]).diagonal()",
     "{a} @ torch.func.jacfwd(lambda t: t * t.sum())({a}[0])",
     "{a} @ torch.func.hessian(lambda t: (t ** 3).sum())({a}[0])",
