@@ -204,6 +204,8 @@ void fxs_entry_unlink(FXSEntry *entry)
     drop_index(list);
     FXSEntry **link = find_link(list, entry);
     *link = entry->next;
+    fxs_turns_free(list->turns);
+    list->turns = NULL;
     entry->next = NULL;
     entry->list = NULL;
     list->count--;
@@ -211,16 +213,21 @@ void fxs_entry_unlink(FXSEntry *entry)
     Py_DECREF(entry);
 }
 
-void fxs_versions_touch(FXSVersions *list, FXSEntry *entry)
+void fxs_versions_ran(FXSVersions *list, FXSEntry *entry)
 {
-    if (list->first == entry || entry->list != list) {
-        return;
+    if (list->turns == NULL) {
+        list->turns = fxs_turns_new();
     }
-    FXSEntry **link = find_link(list, entry);
-    *link = entry->next;
-    entry->next = list->first;
-    list->first = entry;
-    list->version++;
+    if (list->turns != NULL) {
+        fxs_turns_note(list->turns, entry);
+    }
+    if (list->first != entry) {
+        FXSEntry **link = find_link(list, entry);
+        *link = entry->next;
+        entry->next = list->first;
+        list->first = entry;
+        list->version++;
+    }
 }
 
 Py_ssize_t fxs_argument_slots(PyCodeObject *code)

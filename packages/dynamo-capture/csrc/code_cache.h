@@ -3,6 +3,7 @@
 #define FXS_CODE_CACHE_H
 
 #include "python_internals.h"
+#include "turns.h"
 
 typedef enum {
     FXS_SKIP_NOTHING = 0,
@@ -33,6 +34,7 @@ typedef struct FXSVersions {
     FXSEntry *first; /* owned */
     Py_ssize_t count;
     unsigned long version; /* changes whenever the list does */
+    FXSTurns *turns;       /* in what order its entries ran; NULL while there were not two, and when one is gone */
     void *index;           /* what tells its entries apart (guards_abi.h), or NULL */
     int is_indexed;        /* whether an index of the entries there are was tried for */
     int is_free;           /* the callback is gone: the next one may have the place */
@@ -79,8 +81,8 @@ FXSSkip fxs_code_state_most_skipped(FXSCodeState *state);
 int fxs_versions_add(FXSVersions *list, FXSEntry *entry);
 /* Take an entry out of its list, if it is in one. */
 void fxs_entry_unlink(FXSEntry *entry);
-/* Move an entry of the list to its front. */
-void fxs_versions_touch(FXSVersions *list, FXSEntry *entry);
+/* An entry of the list is about to run: it goes to the front. */
+void fxs_versions_ran(FXSVersions *list, FXSEntry *entry);
 /* 0 if frames of `original` can run `replacement` in place; -1 with ValueError otherwise. */
 int fxs_check_replacement(PyCodeObject *original, PyCodeObject *replacement);
 /* How many slots of a frame the caller fills. */

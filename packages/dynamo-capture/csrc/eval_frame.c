@@ -5,6 +5,7 @@
 #include "frame_view.h"
 #include "region.h"
 #include "rest.h"
+#include "search.h"
 #include "stock_stance.h"
 #include "thread_state.h"
 #include "traceback.h"
@@ -113,46 +114,6 @@ static inline FXSVersions *list_of(FXSCodeState *state, PyObject *callback)
                : fxs_code_state_find(state, callback);
 }
 
-/* The first entry of a list whose guard holds, moved to the front (borrowed); NULL if there is none. Guards may run user
- * code, which may change the list: then the search starts over, a few times. */
-static inline FXSEntry *search(FXSVersions *list, _PyInterpreterFrame *frame, PyCodeObject *code)
-{
-    Py_ssize_t count = fxs_argument_slots(code);
-    PyObject *function = FXS_FRAME_FUNCTION(frame);
-    int restarts = 0;
-    uint64_t candidates = list->count <= FXS_FEW_ENTRIES
-                              ? UINT64_MAX
-                              : fxs_versions_candidates(list, frame->localsplus, count, function);
-    for (FXSEntry *entry = list->first; entry != NULL;) {
-        if (candidates != UINT64_MAX && entry->ordinal >= 0 && !(candidates >> entry->ordinal & 1)) {
-            entry = entry->next;
-            continue;
-        }
-        unsigned long version = list->version;
-        Py_INCREF(entry);
-        int holds = fxs_entry_holds(entry, frame->localsplus, count, function);
-        int still_there = entry->list == list;
-        FXSEntry *next = entry->next;
-        Py_DECREF(entry);
-        if (holds && still_there) {
-            entry->hits++;
-            if (list->first != entry) {
-                fxs_versions_touch(list, entry);
-            }
-            return entry;
-        }
-        if (FXS_UNLIKELY(list->version != version)) {
-            if (++restarts > 4) {
-                return NULL;
-            }
-            candidates = UINT64_MAX; /* there are other entries now */
-            next = list->first;
-        }
-        entry = next;
-    }
-    return NULL;
-}
-
 /* The entry that fits a frame under the thread's callback, whose list is `own` (or NULL); borrowed, or NULL. That list
  * stays the callback's while the callback lives, that is, for longer than the search. */
 static FXSEntry *find_entry(FXSThread *thread, FXSCodeState *state, FXSVersions *own, _PyInterpreterFrame *frame,
@@ -160,9 +121,9 @@ static FXSEntry *find_entry(FXSThread *thread, FXSCodeState *state, FXSVersions 
 {
     PyObject *callback = thread->callback;
     thread->callback = NULL;
-    FXSEntry *found = own == NULL ? NULL : search(own, frame, code);
+    FXSEntry *found = own == NULL ? NULL : fxs_search(own, frame, code);
     if (found == NULL && FXS_UNLIKELY(state->any.first != NULL)) {
-        found = search(&state->any, frame, code);
+        found = fxs_search(&state->any, frame, code);
     }
     thread->callback = callback;
     return found;
