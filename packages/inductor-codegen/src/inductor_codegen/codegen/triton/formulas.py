@@ -126,6 +126,14 @@ BOOLEAN: dict[str, str] = {
 
 FUNCTIONS = """
 @triton.jit
+def _load_line(buffer, place, mask, ROWS: tl.constexpr):
+    if ROWS == 1:
+        return tl.load(buffer + place[None, :], mask[None, :], other=0)
+    else:
+        return tl.load(buffer + place, mask, other=0)[None, :]
+
+
+@triton.jit
 def _remainder(a, b):
     rest = libdevice.fmod(a, b)
     return tl.where((rest != 0) & ((rest < 0) != (b < 0)), rest + b, rest)

@@ -202,7 +202,7 @@ def _held_passes(kernel: Kernel, row: Scope, body: list[str], width: str) -> Non
         for node in step.points:
             if isinstance(node, Accumulate):
                 points.value(node.value)
-                body += [*reductions.start(node), *reductions.step(node, points), *reductions.finish(node)]
+                body += [*reductions.whole(node, points, width), *reductions.finish(node, width)]
         _stores(step, points)
         write_stores(step.row, row)
 
@@ -212,9 +212,9 @@ def _loop_pass(
 ) -> None:
     """One pass as a loop over blocks; ``whole``: those that are whole may be taken apart from the last."""
     accumulators = [node for node in step.points if isinstance(node, Accumulate)]
-    points = accumulate(step, row, inner)
+    points = accumulate(step, row, inner, width)
     for node in accumulators:
-        body += reductions.start(node)
+        body += reductions.start(node, width)
     if points.lines:
         body.append(f"rnumel = {size_text(extent_product(tuple(inner)))}")
         begin = "0"
@@ -226,17 +226,17 @@ def _loop_pass(
         body.append(f"for roffset in range({begin}, rnumel, RBLOCK):")
         body += [f"    {line}" for line in (*block_head(inner, "roffset + ", width), *points.lines)]
     for node in accumulators:
-        body += reductions.finish(node)
+        body += reductions.finish(node, width)
     write_stores(step.row, row)
 
 
-def accumulate(step: Pass, row: Scope, inner: Sequence[LoopVar]) -> Scope:
+def accumulate(step: Pass, row: Scope, inner: Sequence[LoopVar], width: str) -> Scope:
     """The lines inside of a loop over blocks, in a scope of their own."""
     points = _points_scope(row, inner)
     for node in step.points:
         if isinstance(node, Accumulate):
             points.value(node.value)
-            points.lines += reductions.step(node, points)
+            points.lines += reductions.step(node, points, width)
     _stores(step, points)
     return points
 

@@ -241,15 +241,14 @@ class Scope:
 
 @dataclass
 class PointLine(Scope):
-    """One row of points. What is loaded at their own places is loaded without the dimension of rows: of a tensor with
-    one row Triton loads an element for each register that a thread has for a column."""
+    """One row of points, which is loaded by ``_load_line`` where it is loaded at their own places."""
 
     def _text(self, scalar: Scalar) -> str:
         if not isinstance(scalar, Load) or any(loaded_scalars(scalar.index)):
             return super()._text(scalar)
         names = {variable: name + LINE for variable, name in self.variables.items()}
         place = index_text(scalar.index, names, self.value)
-        loaded = f"tl.load({scalar.buffer} + ({place} + lzero), lmask, other=0)[None, :]"
+        loaded = f"_load_line({scalar.buffer}, {place} + lzero, lmask, XBLOCK)"
         return f"({loaded} != 0)" if scalar.dtype == torch.bool else loaded
 
 

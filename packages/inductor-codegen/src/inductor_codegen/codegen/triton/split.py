@@ -26,6 +26,8 @@ from inductor_codegen.ir.kernel import Accumulate, Kernel, extent_product
 
 PARTS, JOINED = "_parts", "_joined"
 """Behind a kernel's name: the two functions that take its place."""
+_CELL_WIDTH = "tl.int64"
+"""The type of positions in cells."""
 _KINDS = frozenset(("sum", "prod", "amax", "amin", "argmax", "argmin"))
 
 
@@ -56,19 +58,19 @@ def _parts(kernel: Kernel, cells: list[str]) -> str:
     width = index_type(kernel)
     body = row_head(kernel, width)
     row = row_scope(kernel, body)
-    points = accumulate(kernel.passes[0], row, kernel.inner)
+    points = accumulate(kernel.passes[0], row, kernel.inner, width)
     body += [f"rnumel = {size_text(extent_product(kernel.inner))}", "part = tl.program_id(1).to(tl.int64)"]
-    body += [
-        f"begin = (part * chunk).to({width})",
+    body += [  # a part is whole blocks, so that a thread may load several elements at once
+        f"begin = tl.multiple_of((part * chunk).to({width}), RBLOCK)",
         f"end = tl.minimum(rnumel, (part + 1) * chunk).to({width})",
     ]
     for node in _accumulators(kernel):
-        body += reductions.start(node)
+        body += reductions.start(node, width)
     body.append("for roffset in range(begin, end, RBLOCK):")
     body += [f"    {line}" for line in (*block_head(kernel.inner, "roffset + ", width), *points.lines)]
     left = iter(cells)
     for node in _accumulators(kernel):
-        body += reductions.collapse(node)
+        body += reductions.collapse(node, width)
         for name, dtype in zip(reductions.partial_names(node), reductions.cell_dtypes(node), strict=True):
             place = f"{next(left)} + part * xnumel + xindex"
             body.append(f"tl.store({place}, {name}.to({TYPES[dtype]}), xmask)")
@@ -82,11 +84,11 @@ def _joined(kernel: Kernel, cells: list[str]) -> str:
     left = iter(cells)
     for node in _accumulators(kernel):
         for (name, neutral), dtype in zip(
-            reductions.running_names(node), reductions.cell_dtypes(node), strict=True
+            reductions.running_names(node, _CELL_WIDTH), reductions.cell_dtypes(node), strict=True
         ):
             place = f"{next(left)} + pindex * xnumel + xindex"
             nothing = f"tl.full([1, 1], {neutral}, {TYPES[dtype]})"
             body.append(f"{name} = tl.where(pmask, tl.load({place}, pmask, other=0), {nothing})")
-        body += reductions.finish(node)
+        body += reductions.finish(node, _CELL_WIDTH)
     write_stores(kernel.passes[0].row, row)
     return function_text(kernel, JOINED, (*cells, "parts"), body)

@@ -20,19 +20,22 @@ from inductor_codegen.codegen.triton.formulas import FUNCTIONS
 from inductor_codegen.codegen.triton.indices import size_text
 from inductor_codegen.codegen.triton.kernel import kernel_source
 from inductor_codegen.codegen.triton.out_of_place import out_of_place
-from inductor_codegen.codegen.triton.products import product_source
 from inductor_codegen.codegen.triton.reductions import PRELUDE
 from inductor_codegen.codegen.triton.scatter import scatter_source
 from inductor_codegen.codegen.triton.split import JOINED, PARTS, cells_of, split_source
+from inductor_codegen.codegen.triton.templates.products import product_source
+from inductor_codegen.codegen.triton.templates.scan import scan_source
 from inductor_codegen.ir.attention.form import AttentionKernel
 from inductor_codegen.ir.gpu.blocks import (
     count_totals,
+    loads_apart,
     point_loops,
     reduces,
     row_loops,
     takes_strips,
     window_points,
 )
+from inductor_codegen.ir.gpu.scan import GpuScanKernel
 from inductor_codegen.ir.kernel import Kernel, Vector, extent_product
 from inductor_codegen.ir.products.form import ProductKernel
 from inductor_codegen.ir.program import (
@@ -89,6 +92,8 @@ def _texts(kernel: Kernel) -> tuple[str | None, ...]:
         return (attention_source(kernel),)
     if isinstance(kernel, ProductKernel):
         return (product_source(kernel),)
+    if isinstance(kernel, GpuScanKernel):
+        return (scan_source(kernel),)
     if isinstance(kernel, ScatterKernel):
         return (scatter_source(kernel),)
     assert type(kernel) is Kernel, kernel  # others have no passes: the text would do nothing
@@ -144,7 +149,7 @@ def _run(step: RunKernel, kernel: Kernel) -> list[str]:
     rows, points = _bound(extent_product(row_loops(kernel)), values), "None"
     if point_loops(kernel):
         points = _bound(extent_product(point_loops(kernel)), values)
-    if isinstance(kernel, AttentionKernel | ProductKernel):
+    if isinstance(kernel, AttentionKernel | ProductKernel | GpuScanKernel):
         given = ", ".join([*step.buffers, *map(python_size, step.sizes), *step.floats])
         return [f"if {rows}:", f"    {kernel.name}[({rows},)]({given}, XBLOCK=1, RBLOCK=1)"]
     along = kernel.vector is Vector.OUTER
@@ -157,6 +162,8 @@ def _run(step: RunKernel, kernel: Kernel) -> list[str]:
     how = f"along_rows={along}, splits={bool(cells)}"
     if kernel.taps:
         how += f", totals={count_totals(kernel)}"
+    if loads_apart(kernel):
+        how += ", apart=True"
     lines = [f"launch = choose({rows}, {points}, {how})"]
     if cells:
         device = f"{step.buffers[0]}.device"

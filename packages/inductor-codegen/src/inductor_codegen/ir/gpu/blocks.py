@@ -6,6 +6,8 @@ from inductor_codegen.ir.gpu.strips import strip_loop
 from inductor_codegen.ir.gpu.tiles import tile_of
 from inductor_codegen.ir.index import LoopVar
 from inductor_codegen.ir.kernel import Accumulate, Kernel, Vector, extent_product
+from inductor_codegen.ir.scalar import Load
+from inductor_codegen.ir.traverse import postorder, roots_of, statements_of
 
 LONGEST = 8192
 """Points of a row that a program holds at once."""
@@ -72,6 +74,21 @@ def reduces(kernel: Kernel) -> bool:
         return False
     return any(isinstance(node, Accumulate) for step in kernel.passes for node in step.points) or any(
         step.row for step in kernel.passes
+    )
+
+
+def loads_apart(kernel: Kernel) -> bool:
+    """Whether neighbouring points of a pointwise kernel load what does not lie side by side: every second element, or
+    from the end. A thread cannot load several of these at once."""
+    loops = (*kernel.outer, *kernel.inner)
+    if not loops or reduces(kernel) or kernel.windows or point_loops(kernel):
+        return False
+    nodes = postorder(root for statement in statements_of(kernel.passes) for root in roots_of(statement))
+    return any(
+        atom == loops[-1] and isinstance(coefficient, int) and coefficient not in (0, 1)
+        for node in nodes
+        if isinstance(node, Load)
+        for atom, coefficient in node.index.terms
     )
 
 

@@ -42,6 +42,7 @@ from inductor_codegen.schedule.kernels.build import Launch, build_kernel, commen
 from inductor_codegen.schedule.kernels.called import Called, is_idle
 from inductor_codegen.schedule.programs.calls_in_place import calls_in_place
 from inductor_codegen.schedule.programs.depthwise import depthwise_kernels
+from inductor_codegen.schedule.programs.gpu_scans import gpu_scan_kernels
 from inductor_codegen.schedule.programs.kernel_reuse import GroupKey
 from inductor_codegen.schedule.programs.liveness import defines, in_place, last_uses, reads
 from inductor_codegen.schedule.programs.mutation import written_in_place
@@ -180,7 +181,7 @@ class _Assembler:
         if call.op.namespace == "fx_interface" and self._attention(call):
             return
         if call.op.namespace == "aten":
-            for kernels_of in (scatter_kernels, scan_kernels, depthwise_kernels):
+            for kernels_of in (scatter_kernels, scan_kernels, gpu_scan_kernels, depthwise_kernels):
                 if self._kernels(call, kernels_of(call, self.lowered, self.env)):
                     return
         args = tuple(self._argument(arg) for arg in call.args)

@@ -10,13 +10,14 @@ from collections.abc import Sequence
 
 import torch
 
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.symbols import IntLike, ShapeEnv, symbol
 from inductor_codegen.ir.index import LoopVar
 from inductor_codegen.ir.kernel import Access, BufferParameter, Parameter, SizeParameter, Vector
 from inductor_codegen.ir.scan import ScanForm, ScanKernel
 from inductor_codegen.ir.scatter import SOURCE, TARGET
 from inductor_codegen.lower.layouts import is_disjoint
-from inductor_codegen.lower.values import ExternalCall, Lowered, Placed
+from inductor_codegen.lower.values import ExternalCall, Lowered, Placed, Value
 from inductor_codegen.lower.views import is_one
 from inductor_codegen.schedule.kernels.called import Called, named, size_names
 
@@ -30,51 +31,75 @@ _LONG = 512
 """Points of a row from which several rows take turns."""
 
 
-def scan_kernels(call: ExternalCall, lowered: Lowered, env: ShapeEnv) -> list[Called]:
-    """The kernel that does what a call does; none where torch's own has to."""
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A call that computes running totals of a tensor along the dimension ``scanned``, as a kernel can."""
+
+    kind: str
+    operand: Placed
+    source: Value
+    result: Value
+    number: int
+    scanned: int
+
+
+def running(call: ExternalCall, lowered: Lowered) -> Running | None:
+    """What such a call computes; None for others, of nothing, or in a dtype of which torch's own kernel rounds."""
     kind = _KINDS.get(str(call.op))
     number = call.results[0] if len(call.results) == 1 else None
     if kind is None or number is None:
-        return []
+        return None
     operand, dim = call.args[0], call.args[1]
     if not isinstance(operand, Placed) or not isinstance(dim, int):
-        return []
+        return None
     result, source = lowered.values[number], lowered.values[operand.source]
     sizes = result.sizes
-    plain = result.device.type == "cpu" == source.device.type and is_disjoint(sizes, result.strides, env)
-    if not plain or not sizes or any(isinstance(size, int) and size == 0 for size in sizes):
-        return []
+    if result.device != source.device or not sizes:
+        return None
+    if any(isinstance(size, int) and size == 0 for size in sizes):
+        return None
     as_it_is = source.dtype == result.dtype and result.dtype in _FLOATS
     if not as_it_is and not (result.dtype == torch.int64 and source.dtype in _WHOLE):
+        return None
+    return Running(kind, operand, source, result, number, dim % len(sizes))
+
+
+def scan_kernels(call: ExternalCall, lowered: Lowered, env: ShapeEnv) -> list[Called]:
+    """The kernel of a CPU that does what a call does; none where torch's own has to."""
+    found = running(call, lowered)
+    if found is None or found.result.device.type != "cpu":
         return []
-    scanned = dim % len(sizes)
+    result, scanned = found.result, found.scanned
+    sizes = result.sizes
+    if not is_disjoint(sizes, result.strides, env):
+        return []
     rows = [place for place, size in enumerate(sizes) if place != scanned and not is_one(size)]
     if _are_few([sizes[place] for place in rows]):
         return []
-    read, written = operand.layout.strides, result.strides
+    read, written = found.operand.layout.strides, result.strides
     beside = [place for place in rows if _is_unit(read[place]) and _is_unit(written[place])]
     if not beside and not _waits(result.dtype, sizes[scanned]):
         return []
     order = [place for place in rows if place not in beside[:1]] + beside[:1]
-    loops = _joined([(sizes[place], read[place], written[place]) for place in order])
+    loops = joined_dimensions([(sizes[place], read[place], written[place]) for place in order])
     loops.append((sizes[scanned], read[scanned], written[scanned]))
     form = ScanForm(
-        kind,
+        found.kind,
         result.dtype,
-        source.dtype,
+        found.source.dtype,
         tuple([loop[1] for loop in loops]),
         tuple([loop[2] for loop in loops]),
     )
     named_loops = tuple([LoopVar(f"i{place}", loop[0]) for place, loop in enumerate(loops)])
     vector = Vector.OUTER if beside else Vector.INNER
-    return [_scan(form, named_loops, vector, (operand, number), lowered)]
+    return [_scan(form, named_loops, vector, (found.operand, found.number), lowered)]
 
 
 _Loop = tuple[IntLike, IntLike, IntLike]
 """An extent, and the strides of source and target."""
 
 
-def _joined(loops: Sequence[_Loop]) -> list[_Loop]:
+def joined_dimensions(loops: Sequence[_Loop]) -> list[_Loop]:
     """The loops with neighbours as one where both tensors go on from the end of one to the next of the other."""
     found: list[_Loop] = []
     for size, read, written in loops:

@@ -18,7 +18,15 @@ from inductor_codegen.codegen.triton.launch.sizes import OPTIONS, Launch, choose
 from inductor_codegen.codegen.triton.split import JOINED, PARTS, cells_of
 from inductor_codegen.ir.attention.form import AttentionKernel
 from inductor_codegen.ir.attention.tiles import gpu_tiles
-from inductor_codegen.ir.gpu.blocks import count_totals, point_loops, reduces, takes_strips, window_points
+from inductor_codegen.ir.gpu.blocks import (
+    count_totals,
+    loads_apart,
+    point_loops,
+    reduces,
+    takes_strips,
+    window_points,
+)
+from inductor_codegen.ir.gpu.scan import WARPS, GpuScanKernel
 from inductor_codegen.ir.kernel import BufferParameter, Kernel, SizeParameter, Vector
 from inductor_codegen.ir.products.form import ProductKernel
 from inductor_codegen.toolchain.kernel_processes import Image
@@ -47,6 +55,7 @@ class KernelRecord:
     ``fixed``: warps and stages of a kernel that says itself what a program does. ``tuned``: bits of rows and points,
     and the launch that was measured to be the fastest for these. ``strips``: tiles of one row; ``windows``: how
     many points a row of a kernel that sums over windows has, 0 for others. ``totals``: how many taps a reduction sums.
+    ``apart``: neighbouring points load what does not lie side by side.
     """
 
     name: str
@@ -60,6 +69,7 @@ class KernelRecord:
     strips: bool = False
     windows: int = 0
     totals: int = 0
+    apart: bool = False
 
     @staticmethod
     def of(kernel: Kernel) -> KernelRecord:
@@ -73,6 +83,8 @@ class KernelRecord:
         if isinstance(kernel, ProductKernel):
             form = kernel.form
             return KernelRecord(kernel.name, types, False, False, fixed=(form.tiles.warps, form.tiles.stages))
+        if isinstance(kernel, GpuScanKernel):
+            return KernelRecord(kernel.name, types, False, False, fixed=(WARPS, 0))
         reducing = reduces(kernel)
         tiled = not reducing and bool(point_loops(kernel))
         along_rows, strips = kernel.vector is Vector.OUTER, takes_strips(kernel)
@@ -87,6 +99,7 @@ class KernelRecord:
             strips=strips,
             windows=window_points(kernel),
             totals=totals,
+            apart=loads_apart(kernel),
         )
 
     def to_data(self) -> list[Any]:
@@ -105,12 +118,13 @@ class KernelRecord:
             self.strips,
             self.windows,
             self.totals,
+            self.apart,
         ]
 
     @staticmethod
     def from_data(data: Any) -> KernelRecord:
         """What ``to_data`` wrote; ValueError or TypeError for anything else."""
-        name, types, reducing, along_rows, cells, tiled, fixed, tuned, strips, windows, totals = data
+        name, types, reducing, along_rows, cells, tiled, fixed, tuned, strips, windows, totals, apart = data
         own, between = tuple(map(str, types)), tuple(map(str, cells))
         counts = None if fixed is None else (int(fixed[0]), int(fixed[1]))
         chosen = None if tuned is None else (int(tuned[0]), int(tuned[1]), Launch.from_data(tuned[2:]))
@@ -126,6 +140,7 @@ class KernelRecord:
             bool(strips),
             int(windows),
             int(totals),
+            bool(apart),
         )
 
     def launch(self, rows: int, points: int) -> Launch:
@@ -138,7 +153,14 @@ class KernelRecord:
             return choose_tile(1 << rows, 1 << points, strips=self.strips, windows=self.windows)
         length = 1 << points if self.reduces else None
         splits = bool(self.cells)
-        return choose(1 << rows, length, along_rows=self.along_rows, splits=splits, totals=self.totals)
+        return choose(
+            1 << rows,
+            length,
+            along_rows=self.along_rows,
+            splits=splits,
+            totals=self.totals,
+            apart=self.apart,
+        )
 
     def functions(self, rows: int, points: int) -> tuple[int, int, tuple[tuple[KernelRecord, Launch], ...]]:
         """What is compiled for such a launch: the number of parts of a split kernel (0: tiles), the points of one

@@ -1,0 +1,1 @@
+"""Triton kernels that are written as a whole: matrix products and running totals."""
