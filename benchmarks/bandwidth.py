@@ -1,9 +1,10 @@
 """``python -m benchmarks.bandwidth``: what share of a GPU's memory bandwidth fused kernels reach, stock beside.
 
-Forward and backward of each function of ``bandwidth_cases``. The time is the median of CUDA graphs of ten calls, so
-that launching does not count, of the systems in turns. The speed is that of the bytes which must move, and the share is
-against a copy of 8192 x 8192 elements of the dtype in the same process. Processes that are given the same ``--lock``
-compile at the same time and measure one after the other; ``--summary`` reads what they printed.
+Each function of ``bandwidth_cases``, without gradients and as a step: forward and backward. The time is the median of
+CUDA graphs of ten calls, so that launching does not count, of the systems in turns. The speed is that of the bytes
+which must move, and the share is against a copy of 8192 x 8192 elements of the dtype in the same process. Processes
+that are given the same ``--lock`` compile at the same time and measure one after the other; ``--summary`` reads what
+they printed.
 """
 
 from __future__ import annotations
@@ -49,21 +50,18 @@ def recorded(call: Callable[[], Any]) -> Callable[[], None]:
 def calls(
     run: Callable[..., Tensor], case: Case, inputs: Inputs, gradient: Tensor
 ) -> dict[str, Callable[[], Any]]:
-    """``run`` without gradients and, where the case has gradients, its backward."""
+    """``run`` without gradients and, where the case has gradients, a step of it with its backward."""
 
     def forward() -> Tensor:
         with torch.no_grad():
             return run(*inputs)
 
-    if not case.gradients:
-        return {"forward": forward}
     leaves = tuple(x.detach().requires_grad_() for x in inputs[: case.gradients])
-    result = run(*leaves, *inputs[case.gradients :])
 
-    def backward() -> tuple[Tensor, ...]:
-        return torch.autograd.grad(result, leaves, gradient, retain_graph=True)
+    def step() -> tuple[Tensor, ...]:
+        return torch.autograd.grad(run(*leaves, *inputs[case.gradients :]), leaves, gradient)
 
-    return {"forward": forward, "backward": backward}
+    return {"forward": forward, "step": step} if case.gradients else {"forward": forward}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -87,7 +85,8 @@ def compiled(case: Case, dtype: torch.dtype, systems: Sequence[str]) -> Compiled
     for phases in of.values():
         for call in phases.values():
             call()
-    moved = {"forward": case.forward_bytes(inputs, result), "backward": case.backward_bytes(inputs, result)}
+    forward = case.forward_bytes(inputs, result)
+    moved = {"forward": forward, "step": forward + case.backward_bytes(inputs, result)}
     return Compiled(case, dtype, of, moved)
 
 

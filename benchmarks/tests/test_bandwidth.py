@@ -1,4 +1,4 @@
-"""What kernels must move, that the functions run on any device, and what is said of the rows."""
+"""What kernels must move, that functions and their steps run on any device, and what is said of the rows."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ def test_forward_and_backward_run(case: Case) -> None:
     phases = calls(case.run, case, inputs, torch.ones_like(result))
     assert torch.is_tensor(phases["forward"]())
     assert case.forward_bytes(inputs, result) >= result.nbytes
-    assert set(phases) == ({"forward", "backward"} if case.gradients else {"forward"})
+    assert set(phases) == ({"forward", "step"} if case.gradients else {"forward"})
     if case.gradients:
-        gradients = phases["backward"]()
+        gradients = phases["step"]()
         assert [g.shape for g in gradients] == [x.shape for x in inputs[: case.gradients]]
         assert case.backward_bytes(inputs, result) > sum(g.nbytes for g in gradients)
 
@@ -47,7 +47,7 @@ def test_bytes_that_must_move(name: str, forward: int, backward: int) -> None:
 def test_the_summary_counts_what_is_slower() -> None:
     row = {"function": "f", "dtype": "float32", "phase": "forward", "eager": 1, "copy": 100}
     text = summary(
-        [row | {"stock": 80, "fxstack": 90}, row | {"stock": 100, "fxstack": 80, "phase": "backward"}]
+        [row | {"stock": 80, "fxstack": 90}, row | {"stock": 100, "fxstack": 80, "phase": "step"}]
     )
     assert "2 rows: median 0.85 of a copy" in text
-    assert "(1): f float32 backward 0.80" in text
+    assert "(1): f float32 step 0.80" in text
