@@ -29,7 +29,7 @@ from inductor_codegen.ir.kernel import (
     Store,
     extent_product,
 )
-from inductor_codegen.ir.scalar import Guarded, Scalar, operands
+from inductor_codegen.ir.scalar import Apply, Constant, Guarded, Scalar, operands
 
 _VECTOR = 16
 """Elements that a thread loads or stores at once at most."""
@@ -217,17 +217,50 @@ def _loop_pass(
         body += reductions.start(node, width)
     if points.lines:
         body.append(f"rnumel = {size_text(extent_product(tuple(inner)))}")
-        begin = "0"
-        if whole and _ends_unaligned(inner):
-            begin = "rnumel // RBLOCK * RBLOCK"
-            body.append(f"for roffset in range(0, {begin}, RBLOCK):")
-            head = block_head(inner, "roffset + ", width, whole=True)
-            body += [f"    {line}" for line in (*head, *points.lines)]
-        body.append(f"for roffset in range({begin}, rnumel, RBLOCK):")
-        body += [f"    {line}" for line in (*block_head(inner, "roffset + ", width), *points.lines)]
+        loop = _blocks(inner, points.lines, width, whole=whole)
+        conditions = _conditions(step, points)
+        if conditions:
+            asked = " | ".join(points.value(condition) for condition in conditions)
+            body.append(f"if tl.max(({asked}).to(tl.int32) * xmask) > 0:")
+            loop = [f"    {line}" for line in loop]
+        body += loop
     for node in accumulators:
         body += reductions.finish(node, width)
     write_stores(step.row, row)
+
+
+def _blocks(inner: Sequence[LoopVar], lines: Sequence[str], width: str, *, whole: bool) -> list[str]:
+    """The loops over the blocks of a row."""
+    found: list[str] = []
+    begin = "0"
+    if whole and _ends_unaligned(inner):
+        begin = "rnumel // RBLOCK * RBLOCK"
+        found.append(f"for roffset in range(0, {begin}, RBLOCK):")
+        head = block_head(inner, "roffset + ", width, whole=True)
+        found += [f"    {line}" for line in (*head, *lines)]
+    found.append(f"for roffset in range({begin}, rnumel, RBLOCK):")
+    found += [f"    {line}" for line in (*block_head(inner, "roffset + ", width), *lines)]
+    return found
+
+
+def _conditions(step: Pass, points: Scope) -> list[Scalar]:
+    """Where a pass adds up nothing but zeros in rows for which something does not hold: these things. None for others.
+
+    What corrects a variance of large numbers, or a gradient of infinite ones, is such a pass: most programs skip it.
+    """
+    found: list[Scalar] = []
+    for node in step.points:
+        if not isinstance(node, Accumulate) or node.kind != "sum":
+            return []
+        match node.value:
+            case Apply("where", (condition, _, Constant(value))) if value == 0 and points.is_of_row(
+                condition
+            ):
+                if not any(condition is other for other in found):
+                    found.append(condition)
+            case _:
+                return []
+    return found
 
 
 def accumulate(step: Pass, row: Scope, inner: Sequence[LoopVar], width: str) -> Scope:

@@ -125,6 +125,10 @@ class Scope:
         text = index_text(index, self.variables, lambda scalar: f"{self.value(scalar)}.to(tl.int64)")
         return f"{text} + {self.zero}"
 
+    def is_of_row(self, scalar: Scalar) -> bool:
+        """Whether a value is the same at all points of a row."""
+        return self.outer is not None and not self._varies(scalar)
+
     def _varies(self, scalar: Scalar) -> bool:
         assert self.outer is not None
         if any(variable not in self.outer.variables for variable in _variables(scalar)):

@@ -28,8 +28,8 @@ from inductor_codegen.ir.gpu.strips import STRIP
 POINTS = 1024
 """Elements of a pointwise program: eight a thread at four warps."""
 POINTS_APART, WARPS_APART = 512, 8
-"""The same, with its warps, where neighbours load what does not lie side by side: two a thread, so that all threads load
-what is near. On an H200 pooling by maximum of bfloat16 moves 2.6 TB/s so, and 1.1 with eight a thread."""
+"""The same, with its warps, where neighbours load what does not lie side by side: two a thread, so that all threads
+load what is near. On an H200 pooling by maximum of bfloat16 moves 2.6 TB/s so, and 1.1 with eight a thread."""
 OPTIONS = {"enable_fp_fusion": True, "enable_reflect_ftz": False, "debug": True, "sanitize_overflow": False}
 """How every kernel is compiled, as torch's own kernels are: multiply-add is fused, and the functions of ``libdevice``
 keep numbers below the smallest normal one (without them ``1e-40 % 1e-40`` is NaN). Assertions are kept."""
