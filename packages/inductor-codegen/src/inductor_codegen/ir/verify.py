@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from fx_interface.errors import InvalidGraphError
+from inductor_codegen.ir.gpu.scan import GpuScanKernel
 from inductor_codegen.ir.index import LoopVar
 from inductor_codegen.ir.kernel import Accumulate, BufferParameter, Keep, Kernel, Statement, Store, Vector
 from inductor_codegen.ir.scalar import FloatValue, Kept, Load, Scalar, Total
@@ -22,6 +23,8 @@ def verify_kernel(kernel: Kernel) -> None:
         verifier.scatter(kernel)
     elif isinstance(kernel, ScanKernel):
         verifier.scan(kernel)
+    elif isinstance(kernel, GpuScanKernel):
+        verifier.gpu_scan(kernel)
     else:
         verifier.run()
 
@@ -71,6 +74,17 @@ class _Verifier:
         self.require(all(len(each) == loops for each in strides), "its strides are not those of its loops")
         self.require(not kernel.passes and len(kernel.inner) == 1, "it has passes, or not one inner loop")
         self.require(bool(kernel.outer), "it has one row")
+
+    def gpu_scan(self, kernel: GpuScanKernel) -> None:
+        """The same of a GPU's, which has one loop, over its programs."""
+        form = kernel.form
+        self.require(list(self.buffers) == [SOURCE, TARGET], "its buffers are not source and target")
+        strides = (form.source, form.target)
+        self.require(
+            all(len(each) == len(form.sizes) for each in strides), "its strides are not those of its sizes"
+        )
+        self.require(not kernel.passes and not kernel.inner, "it has passes")
+        self.require([loop.extent for loop in kernel.outer] == [form.programs], "it does not cover its rows")
 
     def define(self, statements: Iterable[Statement]) -> None:
         for statement in statements:

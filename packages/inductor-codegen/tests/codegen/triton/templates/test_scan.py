@@ -11,6 +11,7 @@ import torch
 from inductor_codegen.ir.gpu import scan
 from inductor_codegen.ir.gpu.scan import GpuScanKernel
 from inductor_codegen.ir.program import CallExtern, Program
+from inductor_codegen.ir.verify import verify_kernel
 from inductor_codegen.pipeline import plan
 from inductor_codegen.testing import ExampleGraph, on_device, on_gpu_alike
 
@@ -43,6 +44,7 @@ def planned(op: Any, x: torch.Tensor, dim: int) -> Program:
 def check(op: Any, x: torch.Tensor, dim: int, interpret: Interpret) -> None:
     program = planned(op, x, dim)
     assert [type(kernel) for kernel in program.kernels] == [GpuScanKernel]
+    verify_kernel(program.kernels[0])
     (made,) = interpret(on_device(program, CPU))(x)
     expected = op(x, dim)
     assert (made.dtype, made.stride()) == (expected.dtype, expected.stride())
