@@ -46,8 +46,6 @@ def test_bytes_that_must_move(name: str, forward: int, backward: int) -> None:
 
 def test_the_summary_counts_what_is_slower() -> None:
     row = {"function": "f", "dtype": "float32", "phase": "forward", "eager": 1, "copy": 100}
-    text = summary(
-        [row | {"stock": 80, "fxstack": 90}, row | {"stock": 100, "fxstack": 80, "phase": "step"}]
-    )
+    text = summary([row | {"stock": 80, "fxstack": 90}, row | {"stock": 100, "fxstack": 80, "phase": "step"}])
     assert "2 rows: median 0.85 of a copy" in text
     assert "(1): f float32 step 0.80" in text
