@@ -59,7 +59,11 @@ operator, with 4,096 2.1 times (root mean squares of normal numbers)."""
 
 
 def large_product(function: str, call: CallExtern, buffers: Mapping[str, Buffer]) -> str | None:
-    """The helper to call instead of ``function``, if the call is a product that may be faster there."""
+    """The helper to call instead of ``function``, if the call is a product that may be faster there, and the program
+    has asked for faster products of float32 (``torch.set_float32_matmul_precision("high")``). Those in parts are not
+    less exact, but slower than torch's where other programs use the same core's matrix unit."""
+    if torch.get_float32_matmul_precision() != "high":
+        return None
     helper = PRODUCTS.get(function)
     (result,) = call.results
     if helper is None or result is None or not _is_matrix(result) or not _row_major(result):
@@ -80,10 +84,9 @@ def large_product(function: str, call: CallExtern, buffers: Mapping[str, Buffer]
 
 
 def _may_be_less_exact(lhs: Buffer, rhs: Buffer, sizes: Sequence[int]) -> bool:
-    """Whether the program has allowed products of float32 to be less exact
-    (``torch.set_float32_matmul_precision("high")``), and this one is worth it. Sizes have to be constants: oneDNN makes
-    code for each shape, in 0.5 to 1 ms."""
-    if torch.get_float32_matmul_precision() != "high" or len(sizes) < 3 or sizes[1] > _MOST_TERMS:
+    """Whether oneDNN's product, which is less exact, is worth it. Sizes have to be constants: oneDNN makes code for
+    each shape, in 0.5 to 1 ms."""
+    if len(sizes) < 3 or sizes[1] > _MOST_TERMS:
         return False
     has_no_gaps = all(_row_major(matrix) or _column_major(matrix) for matrix in (lhs, rhs))
     return has_no_gaps and _product(sizes) >= _LEAST_LESS_EXACT and min(sizes) >= _LEAST_SIZE
