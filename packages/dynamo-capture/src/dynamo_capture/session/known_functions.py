@@ -36,9 +36,9 @@ class KnownFunctions:
     part of a program; ``left``: their calls are left to Python. ``loops_left`` are left where they stand;
     ``loops_of_data``: in each round Python is given numbers of tensors; ``one_by_one``: lines with iterators that data
     end, of which no more may be taken than needed; ``not_taken_back``: lines with branches on data that write to
-    existing tensors, which are not to be done in any case; ``not_assumed``: lines with branches that are often not
-    taken, which graphs have stated to be; ``without_levels`` enter levels of dual
-    tensors themselves, ``without_caches`` make caches, and ``without_replay``
+    existing tensors, which are not to be done in any case; ``not_done``: lines with branches on data that cannot be, as
+    has turned out; ``not_assumed``: lines with branches that are often not taken, which graphs have stated to be;
+    ``without_levels`` enter levels of dual tensors themselves, ``without_caches`` make caches, and ``without_replay``
     have each call of equal modules traced."""
 
     traced: dict[int, CodeType] = field(default_factory=dict)
@@ -48,6 +48,7 @@ class KnownFunctions:
     loops_of_data: dict[object, Loop] = field(default_factory=dict)
     one_by_one: set[UserLocation | None] = field(default_factory=set)
     not_taken_back: set[UserLocation | None] = field(default_factory=set)
+    not_done: set[UserLocation | None] = field(default_factory=set)
     not_assumed: set[UserLocation | None] = field(default_factory=set)
     without_levels: dict[int, CodeType] = field(default_factory=dict)
     without_caches: dict[int, CodeType] = field(default_factory=dict)
@@ -86,6 +87,7 @@ class KnownFunctions:
         self.loops_of_data.clear()
         self.one_by_one.clear()
         self.not_taken_back.clear()
+        self.not_done.clear()
         self.not_assumed.clear()
         self.without_levels.clear()
         self.without_caches.clear()

@@ -53,7 +53,7 @@ def merged(frame: Frame, step: Step, following: int, jumps_if: bool) -> int | No
             return None
         held = as_tensor(frame.tx, condition) if isinstance(condition, DataCondition) else condition
         assert isinstance(held, TensorValue)
-        chosen = _chosen(frame.tx, held, one, other)
+        chosen = chosen_value(frame.tx, held, one, other)
         if chosen is None:
             return None
         values[name] = chosen
@@ -95,7 +95,7 @@ def _is_constant(value: Value | None) -> bool:
 _PLAIN: Final = (bool, int, float, str, type(None))
 
 
-def _chosen(tx: Context, condition: TensorValue, yes: Value, no: Value) -> Value | None:
+def chosen_value(tx: Context, condition: TensorValue, yes: Value, no: Value) -> Value | None:
     """``yes if condition else no``; None where there is no such value."""
     if _are_same(yes, no):
         return no

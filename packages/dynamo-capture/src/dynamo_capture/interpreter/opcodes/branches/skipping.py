@@ -26,9 +26,11 @@ from dynamo_capture.semantics.regions.steered.empty_branches import rows_that_de
 from dynamo_capture.values import Const, SymValue, TensorValue, TupleValue, Value
 from dynamo_capture.values.base import Context
 from dynamo_capture.values.numbers.condition import DataCondition
+from dynamo_capture.values.tensors.chosen import ChosenValue
 from fx_interface.symbols import Symbol
 
-_LONGEST: Final = 400
+MOST_STEPS: Final = 400
+"""Instructions of a branch."""
 _PREFIXES: Final = (
     *("LOAD_", "BUILD_", "BINARY_", "CALL", "UNARY_", "COMPARE_", "FORMAT_", "UNPACK_"),
     *("JUMP_", "POP_JUMP_", "STORE_FAST", "STORE_S", "LIST_", "DICT_"),
@@ -51,7 +53,8 @@ _OTHERS: Final = frozenset(
     }
 )
 """Instructions that stay in the frame, and change nothing in it but the stack and local variables."""
-_ALWAYS: Final = frozenset({"JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT"})
+ALWAYS: Final = frozenset({"JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT"})
+"""Instructions that only jump."""
 _HARMLESS: Final = (TensorValue, Const, SymValue, DataCondition)
 
 
@@ -113,7 +116,15 @@ def run_branch(
 ) -> None:
     """Run the instructions from ``first`` until control comes to ``meeting``, with what is ``given`` to them on top of
     the stack; a graph break where they leave something behind."""
-    frame.stack[:] = [*stack, *given]
+    run_to(frame, [*stack, *given], first, meeting)
+    is_as_before = list(map(id, frame.stack)) == list(map(id, stack))
+    if not is_as_before or not all(is_harmless(frame.variables.get(name)) for name in names):
+        raise GraphBreak(DATA_NUMBER, "a branch leaves something behind")
+
+
+def run_to(frame: Frame, stack: Sequence[Value], first: int, meeting: int) -> None:
+    """Run the instructions from ``first`` until control comes to ``meeting``, beginning with this on the stack."""
+    frame.stack[:] = stack
     frame.next = first
     while landing(frame.steps, frame.next) != meeting:
         inner = frame.steps[frame.next]
@@ -121,34 +132,37 @@ def run_branch(
         frame.line = inner.line
         if inner.run(frame, inner) is not None:
             raise GraphBreak(DATA_NUMBER, "a branch leaves the function")
-    is_as_before = list(map(id, frame.stack)) == list(map(id, stack))
-    if not is_as_before or not all(_is_harmless(frame.variables.get(name)) for name in names):
-        raise GraphBreak(DATA_NUMBER, "a branch leaves something behind")
 
 
 def stored_names(frame: Frame, first: int, meeting: int, handler: int) -> frozenset[str] | None:
     """The local variables that are set from ``first`` until control comes to ``meeting``, of which none is read behind
     that. None: one is, or control may go elsewhere."""
+    names = names_set(frame, first, meeting, handler)
+    if names is None or names & decoded(frame.code).live[meeting]:
+        return None
+    return names
+
+
+def names_set(frame: Frame, first: int, meeting: int, handler: int) -> frozenset[str] | None:
+    """The local variables that are set from ``first`` until control comes to ``meeting``. None: somebody could tell
+    when one lets go of what it has, or control may go elsewhere."""
     end = _end(frame.steps, first, meeting, handler)
     if end is None:
         return None
-    facts = decoded(frame.code)
     names = {
         name
-        for instruction in facts.body.instructions[first:end]
+        for instruction in decoded(frame.code).body.instructions[first:end]
         for name in reads_and_writes(instruction)[1]
     }
-    if names & facts.live[meeting] or not all(_is_harmless(frame.variables.get(name)) for name in names):
-        return None
-    return frozenset(names)
+    return frozenset(names) if all(is_harmless(frame.variables.get(name)) for name in names) else None
 
 
 def _end(steps: Sequence[Step], first: int, meeting: int, handler: int) -> int | None:
     """Behind the last instruction from ``first`` on that control may come to in front of ``meeting``."""
     furthest = first
-    for step in steps[first : first + _LONGEST]:
+    for step in steps[first : first + MOST_STEPS]:
         if step.index == meeting:
-            return step.index
+            return step.index if furthest <= meeting else None
         known = step.opname.startswith(_PREFIXES) or step.opname in _OTHERS
         if step.handler != handler or not known or step.opname == "STORE_GLOBAL":
             return None
@@ -156,13 +170,15 @@ def _end(steps: Sequence[Step], first: int, meeting: int, handler: int) -> int |
             if step.target < first:
                 return None
             furthest = max(furthest, step.target)
-        if step.opname in _ALWAYS and landing(steps, step.index) == meeting and furthest <= step.index:
+        if step.opname in ALWAYS and landing(steps, step.index) == meeting and furthest <= step.index:
             return step.index + 1
     return None
 
 
-def _is_harmless(value: Value | None) -> bool:
+def is_harmless(value: Value | None) -> bool:
     """Whether nobody can tell when a variable lets go of it."""
     if isinstance(value, TupleValue):
-        return all(map(_is_harmless, value.items))
+        return all(map(is_harmless, value.items))
+    if isinstance(value, ChosenValue):
+        return all(map(is_harmless, value.candidates()))
     return value is None or isinstance(value, _HARMLESS)

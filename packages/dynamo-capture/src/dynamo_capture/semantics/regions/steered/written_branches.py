@@ -19,13 +19,12 @@ import operator
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, Protocol, TypeVar
 
 import torch
 from torch.fx import Node
 
-from dynamo_capture.foundation.break_kinds import CONTENT_DECIDES
-from dynamo_capture.foundation.errors import CapturedAnew, GraphBreak, UserRaise
+from dynamo_capture.foundation.errors import CapturedAnew, GraphBreak, NotConstant, UserRaise, forget_frames
 from dynamo_capture.graph.graph_builder import GraphOutput, WrittenTensor, is_given
 from dynamo_capture.graph.region_body import Body
 from dynamo_capture.runtime.write_counts import TakenBack
@@ -36,6 +35,7 @@ from dynamo_capture.values import Const, TensorValue, TupleValue, Value, one_ten
 from dynamo_capture.values.base import Context
 from dynamo_capture.values.numbers.condition import DataCondition
 from dynamo_capture.values.tensors.tensor import PLAIN_CLASSES
+from fx_interface.errors import UnbackedSymbolError
 from fx_interface.graph import BORN_KEY, EXPECTED_KEY
 from fx_interface.tensor_spec import SPEC_KEY, TensorSpec
 
@@ -65,6 +65,18 @@ _COSTLY: Final = frozenset(
 _POINTWISE: Final = frozenset({operator.iadd, operator.isub, operator.imul, operator.itruediv})
 _COUNTED: Final = _POINTWISE | {operator.setitem}
 """What counts as one write, beside methods and functions whose names end with an underscore."""
+
+
+T = TypeVar("T")
+
+
+class Side(Protocol[T]):
+    """What is done where the answer is ``holds``. ``run`` does it, leaves the frame as it was, and says what is left
+    behind."""
+
+    holds: bool
+
+    def run(self) -> T: ...
 
 
 class _Writing(Trial):
@@ -115,37 +127,64 @@ def may_be_written(tx: Context, condition: Value) -> bool:
 
 
 def done_and_taken_back(
-    tx: Context, condition: Value, holds: bool, tried: Callable[[], None], run: Callable[[], None]
-) -> bool:
-    """Do what ``run`` does where ``condition`` is ``holds``. False: it is of another kind, and the graph has to end.
-    ``tried`` does the same and leaves nothing behind in the frame."""
-    body, place, functions = _Writing(tx.output), tx.where(), tx.policy.functions
-    if not is_traced(tx, body, tried) or not body.roots or not _is_harmless(body):
-        return False
-    given = {node: root for node, root in body.roots.items() if is_given(root)}
-    if given and (
-        body.uncounted or place in functions.not_taken_back or not all(map(_counts, given.values()))
-    ):
-        return False
+    tx: Context, condition: Value, sides: Sequence[Side[T]], fits: Callable[[list[T]], bool]
+) -> tuple[TensorValue, list[T]] | None:
+    """Do what each side does where ``condition`` is what it ``holds``: the answer as a tensor, and what they leave
+    behind. None: one is of another kind, or what they leave behind where they are tried does not fit, and the graph has
+    to end."""
+    place, functions = tx.where(), tx.policy.functions
+    if place in functions.not_done:
+        return None
+    tried = [_tried(tx, side, place) for side in sides]
+    found = [one for one in tried if one is not None]
+    if len(found) < len(tried) or not fits([left for _, left in found]):
+        return None
+    bodies = [body for body, _ in found]
     answer = _answer(tx, condition)
-    devices = {root.meta.spec.device for root in body.roots.values()}
-    if isinstance(condition, DataCondition) and devices != {answer.meta.spec.device}:
-        return False
-    if _may_be_written_to(condition, answer, body):
+    if not _are_on(answer.meta.spec.device, bodies):
+        return None
+    if any(_may_be_written_to(condition, answer, body) for body in bodies):
         answer = one_tensor(answer.call_method(tx, "clone", [], {}))
-    before = [one_tensor(root.call_method(tx, "clone", [], {})) for root in body.roots.values()]
     try:
-        run()
-    except UserRaise as raised:
-        raise GraphBreak(CONTENT_DECIDES, f"{body.what} raises {raised.value.describe()}") from None
+        left = [_done(tx, answer, side, body, place) for side, body in zip(sides, bodies, strict=True)]
+    except (GraphBreak, NotConstant, UnbackedSymbolError, UserRaise) as error:  # what was tried did not
+        forget_frames(error)
+        functions.not_done.add(place)
+        raise CapturedAnew from None
+    return answer, left
+
+
+def _tried(tx: Context, side: Side[T], place: Any) -> tuple[_Writing, T] | None:
+    """A side as a sub-graph, and what it leaves behind; None where it cannot be done and taken back."""
+    body, left = _Writing(tx.output), list[T]()
+    if not is_traced(tx, body, lambda: left.append(side.run())) or not _is_harmless(body, bool(left[0])):
+        return None
+    given = [root for root in body.roots.values() if is_given(root)]
+    is_left = place in tx.policy.functions.not_taken_back
+    if given and (body.uncounted or is_left or not all(map(_counts, given))):
+        return None
+    return body, left[0]
+
+
+def _done(tx: Context, answer: TensorValue, side: Side[T], body: _Writing, place: Any) -> T:
+    """Do a side, and take back what it has written where the answer is another one."""
+    before = [one_tensor(root.call_method(tx, "clone", [], {})) for root in body.roots.values()]
+    left = side.run()
     for root, earlier in zip(body.roots.values(), before, strict=True):
-        pair = [root, earlier] if holds else [earlier, root]
+        pair = [root, earlier] if side.holds else [earlier, root]
         root.call_method(tx, "copy_", [tx.tensors.call_function(torch.where, [answer, *pair], {})], {})
+    given = {node: root for node, root in body.roots.items() if is_given(root)}
     if given:
         counts = tuple([body.counts[node] for node in given])
-        tx.effects.deferred(TakenBack(holds, counts), [answer, *given.values()], {}, is_note=True)
+        tx.effects.deferred(TakenBack(side.holds, counts), [answer, *given.values()], {}, is_note=True)
         tx.output.closing.append(partial(_check_saves_nothing, tx, place))
-    return True
+    return left
+
+
+def _are_on(device: torch.device, bodies: Sequence[_Writing]) -> bool:
+    """Whether all tensors that sides write to or compute are on one device."""
+    specs = [node.meta.get(SPEC_KEY) for body in bodies for node in (*body.roots, *_calls(body))]
+    return all(spec.device == device for spec in specs if isinstance(spec, TensorSpec))
 
 
 def _answer(tx: Context, condition: Value) -> TensorValue:
@@ -183,13 +222,15 @@ def _check_saves_nothing(tx: Context, place: Any) -> None:
         raise CapturedAnew
 
 
-def _is_harmless(body: _Writing) -> bool:
-    """Whether nobody can tell that it has been done, and taken back."""
+def _is_harmless(body: _Writing, gives: bool) -> bool:
+    """Whether nobody can tell that it has been done, and taken back. ``gives``: something is left behind."""
     made = [root for root in body.roots.values() if not is_given(root)]
     if is_noticed(body, made) or not all(map(_takes_any_content, body.failing)):
         return False
-    most, calls = max(_numel(node) for node in body.roots), _calls(body)
-    is_cheap = are_cheap(calls, _MOST_NODES * len(body.roots))
+    calls = _calls(body)
+    kept = body.roots if body.roots and not gives else [*body.roots, *body.lifted]
+    most = max(map(_numel, kept), default=1)
+    is_cheap = are_cheap(calls, _MOST_NODES * max(len(body.roots), 1))
     return is_cheap and not any(_numel(node) > 2 * most for node in calls)
 
 
