@@ -340,3 +340,17 @@ def test_effects_of_a_side_are_done_as_often_as_in_eager() -> None:
     for x, y in _calls():
         compiled(x, y)
     assert STATE["seen"] == expected
+
+
+def _shows_its_variables(x, y):
+    if x.sum() > 0:
+        one = 1
+        y.add_(one)
+    else:
+        two = 2
+        y.sub_(two)
+    return y, sorted(locals())
+
+
+def test_variables_that_a_side_sets_are_shown(same: Any) -> None:
+    same(_shows_its_variables, *_calls())

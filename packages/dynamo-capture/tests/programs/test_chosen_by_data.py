@@ -273,3 +273,62 @@ def test_the_gradient_goes_to_the_chosen_one(backend):
             result.backward()
             outcomes.append(([x.grad for x in xs], result.detach(), result.requires_grad))
         assert str(outcomes[0]) == str(outcomes[1])
+
+
+def _gammas():
+    for values in ((0.5, 2.0), (2.0, 0.5), (float("nan"), 1.0), (1.0, float("inf")), (0.7, 0.7)):
+        first, second = map(torch.tensor, values)
+        yield torch.arange(6.0).reshape(2, 3) - 2, first.reshape(1), second
+
+
+def _factor_or_number(x, norm, other):
+    scale = min(0.7 / norm, 1.0)
+    return x.mul(scale), scale * x, x / scale, x < scale, scale
+
+
+def _of_two_forms(x, norm, other):
+    scale = max(norm, other)
+    return x + scale, x.sub(scale), scale.sqrt(), scale
+
+
+def _written_from_either(x, norm, other):
+    norm.copy_(min(norm, other))
+    x.mul_(max(norm * 2, other))
+    x += min(norm, 1.5)
+    x.sub_(min(other, 1))
+    return norm, x
+
+
+@pytest.mark.parametrize("program", [_factor_or_number, _written_from_either])
+@pytest.mark.parametrize("order", [1, -1], ids=["", "backwards"])
+def test_operations_on_a_tensor_or_a_number_of_one_element(same, program, order):
+    same(program, *list(_gammas())[::order], graphs=1, breaks=0)
+    with torch.no_grad():
+        same(program, *list(_gammas())[::order], graphs=1, breaks=0)
+
+
+@pytest.mark.parametrize("order", [1, -1], ids=["", "backwards"])
+def test_results_of_two_forms_end_the_graph(same, order):
+    same(_of_two_forms, *list(_gammas())[::order])
+
+
+def test_operations_on_a_number_or_what_autograd_follows(same):
+    calls = [(x, norm.requires_grad_(), other) for x, norm, other in _gammas()]
+    same(_factor_or_number, *calls)
+
+
+def test_integers_and_other_dtypes_beside_what_data_choose(same):
+    def f(x, y, z):
+        best = max(x, 2)
+        return z * best, z.double() * best, z.long() * best, best + y, y.mul_(max(y, 3))
+
+    calls = [(torch.tensor([n]), torch.tensor(n), torch.arange(3.0) / 7) for n in (1, 2, 3)]
+    same(f, *calls)
+
+
+def test_a_number_that_does_not_fit_is_refused_where_it_is_chosen(same):
+    def f(x, y):
+        y.mul_(max(x, y))
+        return y
+
+    same(f, *[(torch.tensor([a]), torch.tensor(b)) for a, b in ((1.0, 2.0), (2.0, 1.0), (1.0, 1.0))])

@@ -451,3 +451,14 @@ def test_a_named_tuple_that_was_copied(whole):
         return made.a, made.b + pair.a
 
     whole(f, (X, Copied(1, 2)))
+
+
+def test_iterators_by_the_special_method(whole):
+    def f(x, words):
+        it = range(1, 7, 2).__iter__()
+        y = x + next(it)
+        letters = "ab".__iter__()
+        known = [next(letters), *b"c".__iter__(), *(4, 5).__iter__(), *frozenset((6,)).__iter__()]
+        return y * next(it), known, next(letters), next(it), list(words.__iter__()), type(it)
+
+    whole(f, (X, [0, 9]), (X, ("k", 3, 4)))

@@ -131,6 +131,8 @@ class Const(Value):
         return tx.calls.call_known(self, args, kwargs)
 
     def call_method(self, tx: Context, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        if name == "__iter__" and not args and not kwargs and type(self.value) in _ITERABLE:
+            return self.iterate(tx)
         return tx.calls.call_method_of_known(self, name, args, kwargs)
 
     def get_item(self, tx: Context, key: Value) -> Value:
@@ -189,7 +191,7 @@ class Const(Value):
         answer = self._followed(tx, "__iter__", [])
         if answer is not None:
             return answer.iterate(tx)
-        if isinstance(self.value, (tuple, str, bytes, frozenset, types.MappingProxyType)) or (
+        if isinstance(self.value, _ITERABLE) or (
             isinstance(self.value, type) and hasattr(type(self.value), "__iter__")
         ):
             items: Any = self.value
@@ -244,6 +246,7 @@ class Const(Value):
         return text if len(text) < 80 else text[:77] + "..."
 
 
+_ITERABLE = (range, tuple, str, bytes, frozenset, types.MappingProxyType)
 _FOLDED = (types.WrapperDescriptorType, types.MethodDescriptorType, types.ClassMethodDescriptorType)
 """Special methods in C."""
 _TOLD_APART = (torch.device, range, slice)

@@ -22,6 +22,8 @@ def by_choices(tx: Context, call: Operation) -> Value | None:
     if not call.kwargs:
         run = lambda args: tx.tensors.operation(call.op, call.target, call.function, args, {})  # noqa: E731
         each = choices.for_each(tx, call.name, call.args, run)
+        if each is None:
+            each = choices.of_each(tx, call.name, call.args, run)
         if each is not None:
             return each
     values, made = choices.with_contents(tx, call.name, [*call.args, *call.kwargs.values()])
@@ -38,6 +40,11 @@ def method_beside(
     """``tensor.name(...)``, where data choose one of the arguments."""
     if not tx.tensors.chooses or not choices.has_choice(tx, [*args, *kwargs.values()]):
         return None
+    if not kwargs:
+        run = lambda values: tx.tensors.call_method(values[0], name, values[1:], {})  # noqa: E731
+        each = choices.of_each(tx, name, [owner, *args], run)
+        if each is not None:
+            return each
     values, made = choices.with_contents(tx, name, [owner, *args, *kwargs.values()])
     tx.tensors.stand_ins += made
     given = dict(zip(kwargs, values[1 + len(args) :], strict=True))

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from dynamo_capture.bytecode.decoded import decoded
-from dynamo_capture.bytecode.liveness import reads_and_writes
+from dynamo_capture.bytecode.liveness import SHOW_VARIABLES, reads_and_writes
 from dynamo_capture.foundation.break_kinds import DATA_NUMBER
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.frames.frame import Frame
@@ -145,7 +145,7 @@ def stored_names(frame: Frame, first: int, meeting: int, handler: int) -> frozen
 
 def names_set(frame: Frame, first: int, meeting: int, handler: int) -> frozenset[str] | None:
     """The local variables that are set from ``first`` until control comes to ``meeting``. None: somebody could tell
-    when one lets go of what it has, or control may go elsewhere."""
+    when one lets go of what it has, or which have a value, or control may go elsewhere."""
     end = _end(frame.steps, first, meeting, handler)
     if end is None:
         return None
@@ -154,6 +154,8 @@ def names_set(frame: Frame, first: int, meeting: int, handler: int) -> frozenset
         for instruction in decoded(frame.code).body.instructions[first:end]
         for name in reads_and_writes(instruction)[1]
     }
+    if names and not SHOW_VARIABLES.isdisjoint(frame.code.co_names):
+        return None
     return frozenset(names) if all(is_harmless(frame.variables.get(name)) for name in names) else None
 
 

@@ -21,6 +21,7 @@ from dynamo_capture.interpreter.opcodes.branches.sides import Outcome, Side, rea
 from dynamo_capture.interpreter.opcodes.branches.skipping import is_harmless
 from dynamo_capture.semantics.regions.steered.written_branches import done_and_taken_back, may_be_written
 from dynamo_capture.semantics.tensors.content.conditions import is_bool
+from dynamo_capture.semantics.tensors.content.small_buffers import may_be_known
 from dynamo_capture.values import Const, TensorValue, Value, one_tensor
 from dynamo_capture.values.base import Context
 from dynamo_capture.values.numbers.condition import DataCondition
@@ -78,9 +79,18 @@ def _pairs(
 
 def _fits(frame: Frame, sides: Sequence[Side], names: frozenset[str], outcomes: Sequence[Outcome]) -> bool:
     """Whether the graph can go on with what both sides leave behind, and nobody can tell what else they let go of."""
+    if (names or any(outcome.top for outcome in outcomes)) and _may_be_known(frame):
+        return False
     others = [value for outcome in outcomes for name, value in outcome.sets.items() if name not in names]
     pairs = _pairs(frame, sides, names, outcomes).values()
     return all(map(is_harmless, others)) and all(_may_be_chosen(*pair) for pair in pairs)
+
+
+def _may_be_known(frame: Frame) -> bool:
+    """Whether the answer follows from a table of an object: a version of the code for each content knows it."""
+    condition = frame.stack[-1]
+    tensor = condition.tensor if isinstance(condition, DataCondition) else condition
+    return isinstance(tensor, TensorValue) and may_be_known(frame.tx, tensor)
 
 
 def _may_be_chosen(yes: Value | None, no: Value | None) -> bool:
@@ -114,10 +124,9 @@ def _merged(
     assert no is not None
     if yes is no:
         return yes
-    if _is_own(yes, outcomes) and _is_own(no, outcomes) and yes.meta == no.meta:
-        made = one_tensor(tx.tensors.call_function(torch.where, [answer, yes, no], {}))
-        if made.meta == yes.meta:
-            return made
+    made = _new(tx, answer, yes, no, outcomes)
+    if made is not None:
+        return made
     found = chosen_value(tx, answer, yes, no)
     if found is None or (is_bool(yes) and is_bool(no) and not is_bool(found)):
         tx.policy.functions.not_done.add(tx.where())
@@ -125,7 +134,19 @@ def _merged(
     return found
 
 
-def _is_own(value: Value, outcomes: Sequence[Outcome]) -> bool:
+def _new(
+    tx: Context, answer: TensorValue, yes: Value, no: Value, outcomes: Sequence[Outcome]
+) -> TensorValue | None:
+    """A new tensor in the place of two that the sides have made; None where it may be told which one it is."""
+    if not isinstance(yes, TensorValue) or not isinstance(no, TensorValue) or yes.meta != no.meta:
+        return None
+    if not (_is_own(yes, outcomes) and _is_own(no, outcomes)):
+        return None
+    made = one_tensor(tx.tensors.call_function(torch.where, [answer, yes, no], {}))
+    return made if made.meta == yes.meta else None
+
+
+def _is_own(value: TensorValue, outcomes: Sequence[Outcome]) -> bool:
     """Whether it is a tensor that a side has made, and that nothing else has or shows."""
     if type(value) is not TensorValue or value.content is not None or value.meta.cls is not torch.Tensor:
         return False

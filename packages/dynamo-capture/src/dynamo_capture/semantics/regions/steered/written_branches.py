@@ -67,7 +67,7 @@ _COUNTED: Final = _POINTWISE | {operator.setitem}
 """What counts as one write, beside methods and functions whose names end with an underscore."""
 
 
-T = TypeVar("T")
+T = TypeVar("T", covariant=True)
 
 
 class Side(Protocol[T]):

@@ -34,6 +34,7 @@ FACTS = frozenset(
     }
 )  # fmt: skip
 """Methods that an operation's rules do not know as such, and that leave the tensor as it is."""
+_ARITHMETIC = ("add", "sub", "mul", "truediv", "div")
 _BESIDE_NUMBERS = frozenset(
     f"{form}{name}{end}"
     for form, name, end in (
@@ -59,6 +60,8 @@ _PURE = frozenset(
     }
 )
 """Operations that change nothing and give memory of their own."""
+_FILLING = frozenset({"copy_", *(f"{name}_" for name in _ARITHMETIC), *(f"i{name}" for name in _ARITHMETIC)})
+"""Operations that write to their first operand, element by element."""
 _MOST_CANDIDATES = 8
 _EXACT = {torch.float32: 24, torch.float64: 53}
 """The dtypes in which kernels compute as they store, and the bits of their significand."""
@@ -193,7 +196,7 @@ def with_contents(tx: Context, name: str, values: list[Value]) -> tuple[list[Val
         value = tx.force(value)
         if not isinstance(value, ChosenValue):
             return value if isinstance(value, TensorValue) else value.mapped(tx, change)
-        made.append(content(tx, value, name, others))
+        made.append(content(tx, value, name, others, is_owner=value is values[0]))
         return made[-1]
 
     return [change(value) for value in values], made
@@ -210,40 +213,119 @@ def check_result(tx: Context, made: Sequence[TensorValue], result: Value) -> Non
     mapped_leaves(tx, result, check)
 
 
+def of_each(tx: Context, name: str, values: list[Value], run: Callable[[list[Value]], Value]) -> Value | None:
+    """What an operation gives that autograd does not follow, of each object of which data choose one of its arguments,
+    and of those what is chosen; None where one tensor stands for all (``content``), or it is not so."""
+    chosen = next((value for value in values if isinstance(value, ChosenValue)), None)
+    if (
+        chosen is None
+        or name not in _PURE | _ANSWERS
+        or has_choice(tx, [v for v in values if v is not chosen])
+    ):
+        return None
+    candidates = list(chosen.candidates())
+    others = [one for value in values for one in items_of(tx, value) if isinstance(one, TensorValue)]
+    if len(candidates) > _MOST_CANDIDATES or not all(map(_is_operand, candidates)):
+        return None
+    is_followed = (
+        torch.is_grad_enabled() and name not in _ANSWERS and any(map(_is_followed, [*candidates, *others]))
+    )
+    if is_followed or tx.tensors.modes or _one_stands_for_all(candidates, name, others, is_owner=False):
+        return None
+
+    def over(one: Value) -> TensorValue:
+        if not isinstance(one, ChosenValue):
+            return one_tensor(run([one if value is chosen else value for value in values]))
+        sides = [over(one.yes), over(one.no)]
+        is_known = sides[0].meta.spec.dtype.is_floating_point or name in _ANSWERS
+        if sides[0].meta != sides[1].meta or sides[0].meta.cls is not torch.Tensor or not is_known:
+            raise chosen.unknown("an operation on tensors of different forms")
+        made = one_tensor(tx.tensors.call_function(torch.where, [_truth(tx, one.condition), *sides], {}))
+        if made.meta != sides[0].meta:
+            raise chosen.unknown("an operation on tensors in an unusual order")
+        return made
+
+    try:
+        return over(chosen)
+    except UserRaise:
+        raise chosen.unknown("an operation that raises") from None
+
+
+def _is_operand(value: Value) -> bool:
+    """Whether it is a plain tensor, or a known number."""
+    if type(value) is TensorValue:
+        return value.meta.cls in PLAIN_CLASSES
+    return isinstance(value, Const) and not value.is_open and type(value.value) in (int, float)
+
+
 def content(
-    tx: Context, chosen: ChosenValue, name: str = "", others: Sequence[TensorValue] = ()
+    tx: Context,
+    chosen: ChosenValue,
+    name: str = "",
+    others: Sequence[TensorValue] = (),
+    is_owner: bool = True,
 ) -> TensorValue:
-    """A tensor equal to the chosen one at this point, for the operation ``name`` with ``others``."""
+    """A tensor equal to the chosen one at this point, for the operation ``name`` with ``others``. ``is_owner``: it may
+    be what the operation writes to."""
     candidates = list(chosen.candidates())
     tensors = [value for value in candidates if isinstance(value, TensorValue)]
     numbers = [value for value in candidates if isinstance(value, Const) and not value.is_open]
     if not tensors or len(tensors) + len(numbers) < len(candidates):
         raise chosen.unknown("an operation")
-    first = tensors[0].meta.spec
     for tensor in tensors:
         if type(tensor) is not TensorValue or tensor.meta.cls not in PLAIN_CLASSES or tx.tensors.modes:
             raise chosen.unknown("an operation on a tensor of a class, or beside a mode")
-        if tensor.meta.spec != first:
-            raise chosen.unknown("an operation on tensors of different forms")
         if tensor.meta.requires_grad and torch.is_grad_enabled() and name not in _ANSWERS:
             raise chosen.unknown("an operation that autograd follows")
-    if numbers and not all(
-        _is_as_a_tensor(number.value, tensors[0], name, [*tensors, *others]) for number in numbers
-    ):
+    if not _one_stands_for_all(tensors, name, others, is_owner):
+        raise chosen.unknown("an operation on tensors of different forms")
+    if not _one_stands_for_all(candidates, name, others, is_owner):
         raise chosen.unknown("an operation on a tensor or a number")
+    first = tensors[0].meta.spec
     found = _joined(tx, chosen, first)
     assert isinstance(found, TensorValue)
-    if found.meta.spec != first:
+    if found.meta.spec != first and (is_owner or name not in _FILLING):
         raise chosen.unknown("an operation on tensors in an unusual order")
     return found
 
 
-def _is_as_a_tensor(number: object, tensor: TensorValue, name: str, others: Sequence[TensorValue]) -> bool:
-    """Whether an operation computes with a number as with ``tensor``, which has no dimensions, if that held it."""
-    spec = tensor.meta.spec
-    if spec.sizes or spec.dtype not in _EXACT or spec.device.type != "cpu" or name not in _BESIDE_NUMBERS:
+def _one_stands_for_all(
+    candidates: Sequence[Value], name: str, others: Sequence[TensorValue], is_owner: bool
+) -> bool:
+    """Whether an operation with ``others`` computes with a tensor as with each of these that it is equal to."""
+    tensors = [value for value in candidates if isinstance(value, TensorValue)]
+    if not tensors:
         return False
-    if any(other.meta.spec.dtype != spec.dtype or other.meta.spec.device != spec.device for other in others):
+    specs = [tensor.meta.spec for tensor in tensors]
+    fills = not is_owner and _fills(name, specs, others)
+    if any(spec != specs[0] for spec in specs) and not fills:
+        return False
+    numbers = [value.as_constant() for value in candidates if not isinstance(value, TensorValue)]
+    return all(_is_as_a_tensor(number, specs, name, others, fills) for number in numbers)
+
+
+def _fills(name: str, specs: Sequence[TensorSpec], others: Sequence[TensorValue]) -> bool:
+    """Whether an operation writes one number to each element of the first of the others, all of one dtype: which of
+    these forms the number has does not count."""
+    if name not in _FILLING or not others:
+        return False
+    written = others[0].meta.spec
+    found = [(spec.dtype, spec.device) for spec in (*specs, *(other.meta.spec for other in others))]
+    are_numbers = all(size == 1 for spec in specs for size in spec.sizes)
+    return len(set(found)) == 1 and are_numbers and all(spec.rank <= written.rank for spec in specs)
+
+
+def _is_as_a_tensor(
+    number: object, specs: Sequence[TensorSpec], name: str, others: Sequence[TensorValue], fills: bool
+) -> bool:
+    """Whether an operation computes with a number as with a tensor of these forms that holds it."""
+    spec = specs[0]
+    if spec.dtype not in _EXACT or spec.device.type != "cpu" or name not in _BESIDE_NUMBERS:
+        return False
+    if any(one.sizes for one in specs) and not fills:
+        return False
+    operands = (*specs, *(other.meta.spec for other in others))
+    if any(one.dtype != spec.dtype or one.device != spec.device for one in operands):
         return False
     if type(number) is int:
         return abs(number) < 1 << _EXACT[spec.dtype]

@@ -81,6 +81,13 @@ def decisive(tx: Context) -> list[Source]:
     return list(found)
 
 
+def may_be_known(tx: Context, tensor: TensorValue) -> bool:
+    """Whether a tensor follows from small tensors of objects alone: there may be a version for each content."""
+    inputs = {item.node: item for item in tx.output.inputs}
+    origins = _origins(tx.output, tensor.node, inputs, (*_DTYPES, *_FLOATS), MOST_ELEMENTS)
+    return bool(origins) and not any(map(tx.policy.is_argument, origins or ()))
+
+
 def _origins(
     output: GraphOutput,
     node: Node,
