@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 
 from dynamo_capture.bytecode.decoded import decoded
 from dynamo_capture.foundation.break_kinds import DATA_NUMBER
@@ -21,14 +20,16 @@ from dynamo_capture.interpreter.opcodes.branches.walking import landing
 from dynamo_capture.values import TensorValue, Value
 
 
-@dataclass(slots=True)
 class Outcome:
     """What a side leaves behind: the local variables that it ``sets``, and a value on ``top`` of the stack; the tensors
     that it has ``made`` itself."""
 
-    sets: dict[str, Value] = field(default_factory=dict)
-    top: Value | None = None
-    made: list[TensorValue] = field(default_factory=list)
+    __slots__ = ("made", "sets", "top")
+
+    def __init__(self, sets: dict[str, Value], top: Value | None, made: list[TensorValue]) -> None:
+        self.sets = sets
+        self.top = top
+        self.made = made
 
     def __bool__(self) -> bool:
         return self.top is not None or bool(self.sets)
@@ -37,17 +38,19 @@ class Outcome:
         return [*self.sets.values(), *([] if self.top is None else [self.top])]
 
 
-@dataclass(slots=True)
 class Side:
     """The instructions from ``first`` until control comes to ``meeting``, done where the answer is ``holds``.
     ``names``: the local variables that they may set."""
 
-    frame: Frame
-    stack: list[Value]
-    first: int
-    meeting: int
-    holds: bool
-    names: frozenset[str]
+    __slots__ = ("first", "frame", "holds", "meeting", "names", "stack")
+
+    def __init__(self, frame: Frame, first: int, meeting: int, holds: bool, names: frozenset[str]) -> None:
+        self.frame = frame
+        self.stack = frame.stack[:-1]
+        self.first = first
+        self.meeting = meeting
+        self.holds = holds
+        self.names = names
 
     @property
     def is_empty(self) -> bool:
@@ -63,15 +66,15 @@ class Side:
             is_as_before = list(map(id, frame.stack[:depth])) == list(map(id, self.stack))
             if not is_as_before or len(frame.stack) > depth + 1:
                 raise GraphBreak(DATA_NUMBER, "a branch leaves something behind")
-            found = Outcome({name: frame.variables[name] for name in self.names if name in frame.variables})
-            found.top = frame.stack[depth] if len(frame.stack) > depth else None
+            sets = {name: frame.variables[name] for name in self.names if name in frame.variables}
+            top = frame.stack[depth] if len(frame.stack) > depth else None
         new = set()
         for node in reversed(graph.nodes):
             if node is last:
                 break
             new.add(node)
-        found.made = [one for one in found.values() if isinstance(one, TensorValue) and one.node in new]
-        return found
+        left = [*sets.values(), *([] if top is None else [top])]
+        return Outcome(sets, top, [one for one in left if isinstance(one, TensorValue) and one.node in new])
 
 
 def sides_of(frame: Frame, step: Step, following: int, jumps_if: bool) -> tuple[int, list[Side]] | None:
@@ -84,7 +87,7 @@ def sides_of(frame: Frame, step: Step, following: int, jumps_if: bool) -> tuple[
             is_empty = landing(frame.steps, first) == meeting
             names = frozenset[str]() if is_empty else names_set(frame, first, meeting, step.handler)
             if names is not None:
-                sides.append(Side(frame, frame.stack[:-1], first, meeting, holds, names))
+                sides.append(Side(frame, first, meeting, holds, names))
         if len(sides) == 2:
             return place, [side for side in sides if not side.is_empty]
     return None

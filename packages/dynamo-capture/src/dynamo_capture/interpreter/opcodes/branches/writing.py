@@ -67,7 +67,7 @@ def _pairs(
 ) -> dict[str, tuple[Value | None, Value | None]]:
     """What each variable, and the top of the stack, has where the answer is yes, and where it is no."""
     by_answer = {side.holds: outcome for side, outcome in zip(sides, outcomes, strict=True)}
-    yes, no = (by_answer.get(answer, Outcome()) for answer in (True, False))
+    yes, no = (by_answer.get(answer, Outcome({}, None, [])) for answer in (True, False))
     found: dict[str, tuple[Value | None, Value | None]] = {}
     for name in sorted(names):
         before = frame.variables.get(name)
