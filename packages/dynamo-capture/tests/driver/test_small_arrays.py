@@ -123,7 +123,7 @@ def test_what_content_decides_about_small_arrays_is_left_too():
 
 def test_calls_of_what_is_left_are_weighed_alone():
     def apart(scores, x):
-        return best(scores), x
+        return best(scores), x * 2
 
     def f(scores):
         if scores.sum() < 0:
@@ -175,3 +175,54 @@ def test_operations_on_single_numbers_spare_little():
         assert not differences(observe(f, SMALL, x), observe(weighed.function, SMALL, x))
     assert weighed.graphs == 0
     assert len(weighed.report.replacements) == 2  # the float is known in the first
+
+
+def larger(a, b):
+    return a if a > b else b
+
+
+def test_what_breaks_in_a_function_of_arrays_is_called():
+    def between(values, first, last):
+        return larger(values[first], values[last]) - larger(values[last], values[first]) / 2
+
+    def f(x, values):
+        y = x * 2
+        return y + float(between(values, 0, 2)), y.sin()
+
+    weighed = Weighed(f)
+    for values in (SMALL, SMALL[::-1].copy(), -SMALL):
+        x = torch.ones(3)
+        assert not differences(observe(f, x, values), observe(weighed.function, x, values))
+    left = {code.co_name for code, reason in weighed.report.eager if "small arrays" in reason}
+    assert left == {"between"}
+    stops = [str(made.stopped) for _, made in weighed.report.replacements if made.stopped is not None]
+    assert any("between computes with arrays" in stop for stop in stops), stops
+
+
+def test_a_function_of_arrays_is_traced_with_tensors():
+    def f(x, y, values):
+        return larger(x.shape[0], 2) * x + float(larger(values[0], values[1])), torch.where(y > 0, y, x)
+
+    weighed = Weighed(f)
+    x = torch.ones(3)
+    for values in (SMALL, -SMALL):
+        assert not differences(observe(f, x, x, values), observe(weighed.function, x, x, values))
+    assert weighed.graphs > 0
+
+
+def test_functions_of_arrays_that_change_them():
+    def shifted(values, log):
+        values += 1
+        if values.sum() > 20:
+            log.append(values.sum())
+        return values
+
+    def f(x, values, log):
+        return x + float(shifted(values, log)[0]) + float(shifted(values, log)[1])
+
+    weighed = Weighed(f)
+    for _ in range(3):
+        assert not differences(
+            observe(f, torch.ones(2), np.arange(4.0), []),
+            observe(weighed.function, torch.ones(2), np.arange(4.0), []),
+        )

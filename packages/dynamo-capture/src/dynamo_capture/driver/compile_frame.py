@@ -25,7 +25,7 @@ from dynamo_capture.driver.retry import (
     InParts,
     RaisesOnlyCompiled,
     as_break,
-    knows_other_contents,
+    goes_otherwise,
     leaves_levels,
     leaves_modes,
     tell_no,
@@ -364,7 +364,7 @@ class FrameCompiler:
         except Broken as ended:
             tell_no(tx.asking.before(ended.handled) or tx.asking.before(ended.reason), view.code)
             levels = leaves_levels(tx, view.code) or leaves_modes(tx, ended.reason)
-            if levels or (broken is None and knows_other_contents(tx, ended.reason, ended.where)):
+            if levels or (broken is None and goes_otherwise(tx, ended.reason, ended.where)):
                 raise InParts from None
             if ended.reason.leaves is not None and not tx.levels:
                 session.functions.leave(ended.reason.leaves)

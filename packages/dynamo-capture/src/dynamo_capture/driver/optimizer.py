@@ -223,7 +223,7 @@ def optimize(
     session = Session(backend, library, fullgraph, dynamic, memo, waits=concurrent == "wait")
     session.limit_is_stated = recompile_limit is not None
     session.guard_filter = guard_filter
-    session.weighs_arrays = weighs_arrays
+    session.weighs_arrays = session.functions.weighs_arrays = weighs_arrays
     if in_python:
         replaced = {function: frame_hook.disabled(other) for function, other in in_python.items()}
         session.functions.in_python = replaced

@@ -24,6 +24,13 @@ _BY_DATA = frozenset({CONTENT_DECIDES, TENSOR_AS_INDEX, UNKNOWN_VALUE, DATA_NUMB
 """The breaks where numbers of tensors decide."""
 
 
+def goes_otherwise(tx: Context, reason: GraphBreak, where: UserLocation | None) -> bool:
+    """Whether the graph does not end there once more: it ends at the call of a function of arrays, or knows other
+    contents."""
+    apart = not tx.policy.is_fullgraph and tx.policy.functions.set_apart(reason.apart)
+    return apart or knows_other_contents(tx, reason, where)
+
+
 def knows_other_contents(tx: Context, reason: GraphBreak, where: UserLocation | None) -> bool:
     """Whether the graph does not end there for a version that knows what is in small arguments, or knows less."""
     found = decisive(tx) if reason.code in _BY_DATA else []

@@ -20,17 +20,15 @@ from __future__ import annotations
 import logging
 import operator
 from collections.abc import Iterator
-from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
-from typing import Any, Final
+from typing import Final
 
-import numpy as np
-import torch
 from torch.fx import Node
 
 from dynamo_capture.driver.backend_call import BackendCall
 from dynamo_capture.guard_kinds.array_sizes import FewElements
 from dynamo_capture.hook.frame_hook import FrameView
 from dynamo_capture.runtime.calls import numpy_calls
+from dynamo_capture.semantics.calls.arrays.without_torch import has_no_torch, names_no_torch
 from dynamo_capture.session.session import Session
 from dynamo_capture.sources.sources import ArrayTensorSource
 from dynamo_capture.trace import Trace
@@ -126,42 +124,17 @@ def _elements(tx: Trace, node: Node) -> int:
     return found
 
 
-_PLAIN: Final = (int, float, complex, str, bytes, type(None), slice, range, np.ndarray, np.generic)
-_CODE: Final = (FunctionType, BuiltinFunctionType, type, ModuleType)
-_ITEMS: Final = 16
-"""Lists with more items are not looked through."""
-
-
 def is_without_torch(view: FrameView) -> bool:
     """Whether neither the arguments and free variables of a frame nor what its code names are tensors, modules or
     functions of torch: it computes with arrays and numbers, or calls what is a frame of its own."""
-    values = [*view.locals.values(), *_named(view)]
-    return "torch" not in _names(view.code) and all(_is_without_torch(value, 2) for value in values)
+    values = [*view.locals.values(), *_closed_over(view)]
+    return names_no_torch(view.code, view.globals) and all(map(has_no_torch, values))
 
 
-def _named(view: FrameView) -> Iterator[Any]:
-    """What free variables and globals of a frame hold, as far as its code uses them."""
+def _closed_over(view: FrameView) -> Iterator[object]:
+    """What free variables of a frame hold."""
     for cell in view.closure or ():
         try:
             yield cell.cell_contents
         except ValueError:  # empty yet
             continue
-    for name in _names(view.code):
-        if name in view.globals:
-            yield view.globals[name]
-
-
-def _names(code: CodeType) -> Iterator[str]:
-    yield from code.co_names
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _names(constant)
-
-
-def _is_without_torch(value: Any, depth: int) -> bool:
-    if isinstance(value, _CODE):
-        name = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
-        return value is not torch and not (isinstance(name, str) and name.partition(".")[0] == "torch")
-    if type(value) in (list, tuple) and depth > 0 and len(value) <= _ITEMS:
-        return all(_is_without_torch(item, depth - 1) for item in value)
-    return isinstance(value, _PLAIN)

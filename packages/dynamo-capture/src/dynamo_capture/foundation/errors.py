@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from types import CodeType
 from typing import Any
 
 from dynamo_capture.foundation.graph_breaks import BreakReport
@@ -67,7 +68,7 @@ class GraphBreak(Exception):
     (of ``break_positions.Standing``) tells where the inlined frames that it left stood, innermost first.
     ``as_written``: the frame that it comes up in is to run in Python as a whole; ``leaves``: what is to be captured
     again with this function or loop (a ``known_functions.Part``) left to Python; ``opens``: what the instruction gives
-    has other sizes in each call."""
+    has other sizes in each call. ``apart``: a function of arrays that it came up in, which may be called instead."""
 
     def __init__(
         self,
@@ -83,6 +84,7 @@ class GraphBreak(Exception):
         self.as_written = as_written
         self.leaves = leaves
         self.opens = opens
+        self.apart: CodeType | None = None
         self.code = code
         self.reason = reason
         self.where = where

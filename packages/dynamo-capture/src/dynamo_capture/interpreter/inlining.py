@@ -17,6 +17,7 @@ from dynamo_capture.frames.globals_scope import GlobalsScope, scope_source
 from dynamo_capture.frames.left_functions import check_not_left
 from dynamo_capture.frames.parameters import Parameters
 from dynamo_capture.frames.steps import prepare
+from dynamo_capture.semantics.calls.arrays.without_torch import check_not_apart, note_function
 from dynamo_capture.sources.sources import known_object
 from dynamo_capture.values import CellValue, Const, DictValue, FunctionValue, Value
 from dynamo_capture.values.base import Context
@@ -78,6 +79,9 @@ class Inliner:
             if real.__closure__:
                 self._close_over(real, function.source, variables)
         check_not_left(tx, code)
+        given = list(variables.values()) if tx.policy.functions.weighs_arrays else []
+        if given:
+            check_not_apart(tx, code, scope.real, given)
         if len(tx.frames) > _DEEPEST:
             raise GraphBreak(NESTED_TOO_DEEPLY, f"calls are nested more than {_DEEPEST} deep")
         if code.co_flags & _COROUTINE_FLAGS:
@@ -89,7 +93,12 @@ class Inliner:
             made = GeneratorValue(frame, function)
             tx.generators.append(made)
             return made
-        done = frame.run()
+        try:
+            done = frame.run()
+        except GraphBreak as reason:
+            if given:
+                note_function(reason, code, scope.real, given)
+            raise
         assert isinstance(done, Return)
         tx.policy.functions.traced[id(code)] = code
         return done.value

@@ -33,7 +33,8 @@ def key_of(part: Part) -> object:
 @dataclass(slots=True)
 class KnownFunctions:
     """``traced``: to their end; ``calling``: they call modules that have others inside, so that what they do is a large
-    part of a program; ``left``: their calls are left to Python. ``loops_left`` are left where they stand;
+    part of a program; ``left``: their calls are left to Python; ``apart``: they are
+    frames of their own where they are called with arrays. ``loops_left`` are left where they stand;
     ``loops_of_data``: in each round Python is given numbers of tensors; ``one_by_one``: lines with iterators that data
     end, of which no more may be taken than needed; ``not_taken_back``: lines with branches on data that write to
     existing tensors, which are not to be done in any case; ``not_done``: lines with branches on data that cannot be, as
@@ -44,6 +45,8 @@ class KnownFunctions:
     traced: dict[int, CodeType] = field(default_factory=dict)
     calling: dict[int, CodeType] = field(default_factory=dict)
     left: dict[int, CodeType] = field(default_factory=dict)
+    apart: dict[int, CodeType] = field(default_factory=dict)
+    weighs_arrays: bool = False
     loops_left: dict[object, Loop] = field(default_factory=dict)
     loops_of_data: dict[object, Loop] = field(default_factory=dict)
     one_by_one: set[UserLocation | None] = field(default_factory=set)
@@ -78,11 +81,20 @@ class KnownFunctions:
         else:
             self.left[id(part)] = part
 
+    def set_apart(self, code: CodeType | None) -> bool:
+        """Calls of a function of arrays, in which a graph has ended, are frames of their own from now on; whether they
+        were not."""
+        if code is None or id(code) in self.apart or not self.weighs_arrays:
+            return False
+        self.apart[id(code)] = code
+        return True
+
     def clear(self) -> None:
         """Forget everything."""
         self.traced.clear()
         self.calling.clear()
         self.left.clear()
+        self.apart.clear()
         self.loops_left.clear()
         self.loops_of_data.clear()
         self.one_by_one.clear()
