@@ -264,7 +264,9 @@ def test_an_assertion_after_a_write(backend: str) -> None:
 def test_what_they_decide_breaks_the_graph_there() -> None:
     def program(x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         y = x[mask] + 1
-        return y * 2 if y.shape[0] > 3 else y.sum()
+        if y.shape[0] > 3:
+            return y * 2
+        return y.sum()
 
     compiled: Any = fxstack.compile(program, backend="eager")
     for mask in MASKS:

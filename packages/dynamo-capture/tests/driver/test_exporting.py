@@ -41,7 +41,7 @@ def test_every_break_is_listed_with_its_line():
     def f(x):
         y = inner(x)
         if y.sum() > 0:
-            y = y * 2
+            return y * 2
         return y
 
     with pytest.raises(ExportError) as caught:

@@ -17,7 +17,9 @@ def _eager(graph_module: torch.fx.GraphModule, example_inputs: object) -> object
 
 
 def _breaks(x: torch.Tensor) -> torch.Tensor:
-    return x + 1 if x.sum() > 0 else x
+    if x.sum() > 0:
+        return x + 1
+    return x
 
 
 def _calls(x: torch.Tensor) -> torch.Tensor:

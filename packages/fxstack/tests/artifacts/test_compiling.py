@@ -7,6 +7,7 @@ import random
 import subprocess
 import sys
 from collections import namedtuple
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -107,8 +108,44 @@ def test_numbers_vary(tmp_path: Path) -> None:
     def chosen(x: torch.Tensor, n: int) -> torch.Tensor:
         return x if n > 2 else x + 1
 
-    with pytest.raises(fxstack.ExportError, match=r"FXS50[15]"):
+    with pytest.raises(fxstack.ExportError, match=r"FXS50[135]"):
         fxstack.export(chosen, (X, 5), dynamic_shapes={"n": fxstack.Number()})
+
+
+def _tells(x: torch.Tensor) -> tuple[torch.Tensor, float]:
+    return x + 1, x.sum().item()
+
+
+def _compares(x: torch.Tensor) -> tuple[torch.Tensor, bool]:
+    return x + 1, bool(x.sum() > 0)
+
+
+def _chooses(x: torch.Tensor) -> torch.Tensor:
+    return x if x.sum() > 0 else x + 1
+
+
+def _names(x: torch.Tensor) -> tuple[torch.Tensor, str]:
+    return x + 1, "positive" if x.sum() > 0 else "negative"
+
+
+def _is_larger(x: torch.Tensor) -> torch.Tensor:
+    return max(x.sum(), x.prod())
+
+
+@pytest.mark.parametrize("function", [_tells, _compares, _chooses, _names, _is_larger])
+def test_what_python_makes_of_data_is_in_no_artifact(function: Callable[..., Any]) -> None:
+    """It would be that of the example for ever."""
+    with pytest.raises(fxstack.ExportError, match="FXS503"):
+        fxstack.export(function, (X,))
+
+
+def test_a_number_out_of_data_that_the_graph_computes_with(tmp_path: Path) -> None:
+    def f(x: torch.Tensor) -> torch.Tensor:
+        return x * float(x.sum())
+
+    loaded = fxstack.load(fxstack.aot_compile(f, (X,), path=tmp_path / "f.fxa"))
+    for x in (X, -X - 1):
+        torch.testing.assert_close(loaded(x), f(x))
 
 
 def _resized(x: torch.Tensor, n: int) -> tuple[torch.Tensor, torch.Tensor]:

@@ -20,8 +20,9 @@ def _if(x: torch.Tensor) -> torch.Tensor:
 
 def _loop(x: torch.Tensor) -> torch.Tensor:
     for _ in range(3):
-        if x.sum() > 0:
-            x = x + 1.0
+        if x.sum() > 1e6:
+            return x
+        x = x + 1.0
     return x
 
 
@@ -56,7 +57,9 @@ def test_equal_breaks_are_one() -> None:
 
 def _many_breaks(folder: Path, count: int) -> Any:
     """A function with so many breaks, each at a line of its own."""
-    lines = "".join(f"    if x.sum() > {n} - 100:\n        x = x + {n}.0\n" for n in range(count))
+    lines = "".join(
+        f"    if x.sum() > 1e6 + {n}:\n        return x\n    x = x + {n}.0\n" for n in range(count)
+    )
     file = folder / "many.py"
     file.write_text(f"def many(x):\n{lines}    return x\n")
     found: dict[str, Any] = {}

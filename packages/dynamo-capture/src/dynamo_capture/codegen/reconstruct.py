@@ -169,6 +169,7 @@ class Reconstruction:
         if value.source is not None:
             self.push_source(value.source)
             return
+        self.tx.effects.by_data.append("a number that data tell")
         if isinstance(value, LateFloat):
             operands = list(value.operands)
             self.call(value.function, lambda: self.push_all(operands), len(operands))

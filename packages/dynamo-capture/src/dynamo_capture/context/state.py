@@ -101,6 +101,8 @@ class Effects(Protocol[V]):
     """Containers that a function with a cache has given for sizes that vary, each with the part of it that it is."""
     late: list[V]
     """What is computed of results of the graph, in order, before anything else is done."""
+    by_data: list[str]
+    """What the replacement code makes of what the graph has computed, and is no tensor of it."""
 
     def advances(self, iterator: V) -> None:
         """An iterator gives an item; iterators of before the trace tell the log themselves."""

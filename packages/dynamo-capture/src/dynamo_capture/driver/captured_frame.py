@@ -147,9 +147,9 @@ def _entry(session: Session, view: FrameView, tx: Trace, code: CodeType, backend
         raise UnsupportedProgramError(
             GUARD_FAILS, f"a guard does not hold for the call it was made from: {failure}"
         )
-    effects = tx.effects.described()
+    effects, by_data = tx.effects.described(), tuple(dict.fromkeys(tx.effects.by_data))
     replacement = Replacement(
-        code, guard_set.guards, evaluator, backend.graph_module, backend.report, effects
+        code, guard_set.guards, evaluator, backend.graph_module, backend.report, effects, by_data
     )
     session.report.replacements.append((view.code, replacement))
     entry = Entry(code, evaluator, replacement)

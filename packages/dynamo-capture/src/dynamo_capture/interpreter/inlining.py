@@ -17,7 +17,6 @@ from dynamo_capture.frames.globals_scope import GlobalsScope, scope_source
 from dynamo_capture.frames.left_functions import check_not_left
 from dynamo_capture.frames.parameters import Parameters
 from dynamo_capture.frames.steps import prepare
-from dynamo_capture.semantics.calls.arrays.without_torch import check_not_apart, note_function
 from dynamo_capture.sources.sources import known_object
 from dynamo_capture.values import CellValue, Const, DictValue, FunctionValue, Value
 from dynamo_capture.values.base import Context
@@ -80,8 +79,12 @@ class Inliner:
                 self._close_over(real, function.source, variables)
         check_not_left(tx, code)
         given = list(variables.values()) if tx.policy.functions.weighs_arrays else []
-        if given:
-            check_not_apart(tx, code, scope.real, given)
+        if id(code) in tx.policy.functions.apart:
+            from dynamo_capture.semantics.calls.arrays.without_torch import (
+                check_not_apart,
+            )  # few programs need it
+
+            check_not_apart(code, scope.real, given)
         if len(tx.frames) > _DEEPEST:
             raise GraphBreak(NESTED_TOO_DEEPLY, f"calls are nested more than {_DEEPEST} deep")
         if code.co_flags & _COROUTINE_FLAGS:
@@ -97,6 +100,8 @@ class Inliner:
             done = frame.run()
         except GraphBreak as reason:
             if given:
+                from dynamo_capture.semantics.calls.arrays.without_torch import note_function
+
                 note_function(reason, code, scope.real, given)
             raise
         assert isinstance(done, Return)

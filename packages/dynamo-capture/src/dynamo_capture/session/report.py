@@ -21,7 +21,8 @@ from fx_interface.python_runtime.quick_dataclasses import dataclass
 class Replacement:
     """Code to run in a frame's place while its guards hold. ``graph`` None: nothing to compile. ``stopped``: the
     graph break at which it hands over. ``effects``: what it does besides running the graph, each as a kind
-    (as in ``Effects.log``) and in words."""
+    (as in ``Effects.log``) and in words. ``by_data``: what it makes of what the graph has computed, and is no tensor of
+    it: numbers that data tell, objects that they choose."""
 
     code: CodeType
     guards: tuple[Any, ...]
@@ -29,6 +30,7 @@ class Replacement:
     graph: GraphModule | None
     stopped: BreakReport | None
     effects: tuple[tuple[str, str], ...] = ()
+    by_data: tuple[str, ...] = ()
 
     def is_dead(self) -> bool:
         """Whether an object that a guard compares with is gone, so that no call fits any more."""

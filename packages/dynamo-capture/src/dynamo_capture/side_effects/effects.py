@@ -30,7 +30,8 @@ class Effects:
     ``touched`` lists every object that is changed, while ``watching``: also those that the trace made, and None for a
     deferred call. ``changes``: the same from the moment on at which somebody has begun it. ``of_caches``: containers
     that a function with a cache has given for sizes that vary. ``late``: what is computed of results of the graph, in
-    order, before anything else is done.
+    order, before anything else is done. ``by_data``: what the replacement code makes of what the graph has computed and
+    is no tensor of it: numbers that data tell, objects that they choose.
     """
 
     def __init__(
@@ -47,6 +48,7 @@ class Effects:
         self.hooks: list[HookHandle] = []
         self.hooked_copies: dict[int, Any] = {}  # by the id of a memory (semantics/tensors/results)
         self.late: list[Value] = []
+        self.by_data: list[str] = []
         self.of_caches: dict[int, tuple[Value, CachedPart]] = {}
         self._count = 0
         self._notes: set[int] = set()

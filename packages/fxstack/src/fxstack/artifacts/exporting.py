@@ -111,6 +111,7 @@ def export(
         result = optimizer(reading_numbers(plain, arguments))(*arguments.args, **arguments.kwargs)
     replacement = _only(plain, optimizer.report, recording)
     _check_effects(replacement.effects)
+    _check_by_data(replacement.by_data)
     check_guards(replacement.guards)
     assert replacement.graph is not None
     assert recording.graphs is not None
@@ -176,6 +177,16 @@ def _only(model: Any, report: dynamo_capture.Report, recording: _Recording) -> d
         action="change the lines named above, or export the parts between them and call one after the other; "
         "fxstack.explain shows the graphs",
     )
+
+
+def _check_by_data(found: Sequence[str]) -> None:
+    """An artifact gives the tensors that the graph computes, and has no code that makes anything else of them."""
+    if found:
+        raise ExportError(
+            "FXS503",
+            f"the model gives or keeps {'; '.join(found)}, which Python computes when the graph has run",
+            action="return it as a tensor; torch.where chooses between tensors",
+        )
 
 
 def _check_effects(effects: Sequence[tuple[str, str]]) -> None:

@@ -18,6 +18,7 @@ def number(to: Reconstruction, value: SymValue) -> None:
 def condition(to: Reconstruction, value: DataCondition) -> None:
     """Comparisons of such integers, or what a tensor holds."""
     if not value.is_number:
+        to.tx.effects.by_data.append("a truth that data tell")
         to.call(bool, lambda: to.push_all([value.tensor]), 1)
         return
     for position, relation in enumerate(value.relations):
@@ -44,6 +45,7 @@ def _push_expr(to: Reconstruction, expr: IntLike) -> None:
 
 def _push_atom(to: Reconstruction, atom: Symbol | Apply) -> None:
     if isinstance(atom, Symbol) and atom in to.collector.numbers:
+        to.tx.effects.by_data.append("a number that data tell")
         to.push_result(to.collector.numbers[atom])
         return
     if isinstance(atom, Symbol):

@@ -42,11 +42,10 @@ from inductor_codegen.schedule.kernels.build import Launch, build_kernel, commen
 from inductor_codegen.schedule.kernels.called import Called, is_idle
 from inductor_codegen.schedule.programs.calls_in_place import calls_in_place
 from inductor_codegen.schedule.programs.depthwise import depthwise_kernels
-from inductor_codegen.schedule.programs.gpu_scans import gpu_scan_kernels
 from inductor_codegen.schedule.programs.kernel_reuse import GroupKey
 from inductor_codegen.schedule.programs.liveness import defines, in_place, last_uses, reads
 from inductor_codegen.schedule.programs.mutation import written_in_place
-from inductor_codegen.schedule.programs.scans import scan_kernels
+from inductor_codegen.schedule.programs.scans import running, scan_kernels
 from inductor_codegen.schedule.programs.scatters import scatter_kernels
 
 Built = dict[Hashable, tuple[Launch, tuple[int, ...], tuple[int, ...]]]
@@ -181,7 +180,7 @@ class _Assembler:
         if call.op.namespace == "fx_interface" and self._attention(call):
             return
         if call.op.namespace == "aten":
-            for kernels_of in (scatter_kernels, scan_kernels, gpu_scan_kernels, depthwise_kernels):
+            for kernels_of in (scatter_kernels, _running_totals, depthwise_kernels):
                 if self._kernels(call, kernels_of(call, self.lowered, self.env)):
                     return
         args = tuple(self._argument(arg) for arg in call.args)
@@ -356,3 +355,15 @@ def _same_memory(one: Buffer, other: Buffer) -> bool:
     return (
         one.dtype == other.dtype and one.device == other.device and size == product(other.sizes) and size != 0
     )
+
+
+def _running_totals(call: ExternalCall, lowered: Lowered, env: ShapeEnv) -> list[Called]:
+    """The kernel that does what a call does; none where torch's own has to."""
+    found = running(call, lowered)
+    if found is None:
+        return []
+    if found.result.device.type == "cpu":
+        return scan_kernels(found, lowered, env)
+    from inductor_codegen.schedule.programs.gpu_scans import gpu_scan_kernels  # which a CPU does not need
+
+    return gpu_scan_kernels(found, env) if found.result.device.type == "cuda" else []

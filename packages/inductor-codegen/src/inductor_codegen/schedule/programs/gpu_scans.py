@@ -13,10 +13,9 @@ from inductor_codegen.ir.index import LoopVar
 from inductor_codegen.ir.kernel import Access, BufferParameter, Parameter, Vector
 from inductor_codegen.ir.scatter import SOURCE, TARGET
 from inductor_codegen.lower.layouts import is_disjoint
-from inductor_codegen.lower.values import ExternalCall, Lowered
 from inductor_codegen.lower.views import is_one
 from inductor_codegen.schedule.kernels.called import Called, named
-from inductor_codegen.schedule.programs.scans import Running, joined_dimensions, running
+from inductor_codegen.schedule.programs.scans import Running, joined_dimensions
 
 _LONGEST_FOR_FEW = 1 << 15
 """Points of a row up to which a program goes over it in less time than torch's kernels, which share a row, need."""
@@ -26,11 +25,8 @@ _LEAST_ELEMENTS = 1 << 10
 """Fewer are the library's: a launch costs more than they do."""
 
 
-def gpu_scan_kernels(call: ExternalCall, lowered: Lowered, env: ShapeEnv) -> list[Called]:
-    """The kernel that does what a call does; none where torch's own has to, as where a size varies."""
-    found = running(call, lowered)
-    if found is None or found.result.device.type != "cuda":
-        return []
+def gpu_scan_kernels(found: Running, env: ShapeEnv) -> list[Called]:
+    """The kernel for running totals; none where torch's own has to, as where a size varies."""
     result = found.result
     sizes = _known(result.sizes)
     read, written = _known(found.operand.layout.strides), _known(result.strides)

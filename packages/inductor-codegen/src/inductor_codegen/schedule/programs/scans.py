@@ -64,11 +64,8 @@ def running(call: ExternalCall, lowered: Lowered) -> Running | None:
     return Running(kind, operand, source, result, number, dim % len(sizes))
 
 
-def scan_kernels(call: ExternalCall, lowered: Lowered, env: ShapeEnv) -> list[Called]:
-    """The kernel of a CPU that does what a call does; none where torch's own has to."""
-    found = running(call, lowered)
-    if found is None or found.result.device.type != "cpu":
-        return []
+def scan_kernels(found: Running, lowered: Lowered, env: ShapeEnv) -> list[Called]:
+    """The kernel of a CPU for running totals; none where torch's own has to."""
     result, scanned = found.result, found.scanned
     sizes = result.sizes
     if not is_disjoint(sizes, result.strides, env):

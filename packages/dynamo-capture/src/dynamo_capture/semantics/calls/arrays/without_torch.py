@@ -19,7 +19,6 @@ from dynamo_capture.foundation import numpy_types
 from dynamo_capture.foundation.break_kinds import CONTENT_DECIDES
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.values import Const, FunctionValue, Lazy, ListValue, SymValue, TupleValue, Value
-from dynamo_capture.values.base import Context
 from dynamo_capture.values.tensors.array import ArrayValue
 
 _PLAIN: Final = (int, float, complex, str, bytes, type(None), slice, range)
@@ -58,11 +57,9 @@ def note_function(reason: GraphBreak, code: CodeType, scope: Mapping[str, Any], 
         reason.apart = code
 
 
-def check_not_apart(tx: Context, code: CodeType, scope: Mapping[str, Any], values: list[Value]) -> None:
-    """A graph break at a call of a function of arrays in which one has ended before."""
-    if id(code) not in tx.policy.functions.apart or not _are_of_arrays(values):
-        return
-    if names_no_torch(code, scope):
+def check_not_apart(code: CodeType, scope: Mapping[str, Any], values: list[Value]) -> None:
+    """A graph break at a call of a function, in which one has ended before, if it is one of arrays."""
+    if _are_of_arrays(values) and names_no_torch(code, scope):
         raise GraphBreak(CONTENT_DECIDES, f"{code.co_qualname} computes with arrays whose content decides")
 
 
