@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import gc
 
 import pytest
 import torch
@@ -202,3 +203,17 @@ def test_a_composite_kernel_in_python_that_keeps_a_tensor():
         assert len(ITEMS) == count
         assert (ITEMS[-1] + 1).tolist() == [3.0, 3.0]
     clear()
+
+
+def test_a_holder_that_is_frozen_is_found():
+    def f(x):
+        return in_a_table(x * 3)
+
+    gc.freeze()
+    try:
+        x = torch.ones(2)
+        assert torch.equal(optimize(lambda module, examples: module.forward)(f)(x), f(x))
+        assert type(TABLE["made"]) is torch.Tensor
+        assert torch.equal(TABLE["made"], torch.full((2,), 6.0))
+    finally:
+        gc.unfreeze()

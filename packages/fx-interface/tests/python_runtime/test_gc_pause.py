@@ -48,6 +48,7 @@ def _generation_of(wanted: object) -> int:
 
 def test_what_loading_modules_makes_is_old_at_once() -> None:
     gc.enable()
+    gc.unfreeze()
     with loading_modules():
         made = [object()]
     assert gc.isenabled()

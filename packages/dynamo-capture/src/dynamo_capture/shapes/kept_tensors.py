@@ -123,7 +123,10 @@ def _content_of(cell: types.CellType) -> Any:
 
 
 def _take_out(kept: list[SpecTensor], before: dict[int, tuple[Any, Any]]) -> bool:
-    """Take tensors out of what holds them; whether anything does. A tuple with one is taken out whole."""
+    """Take tensors out of what holds them; whether anything does. A tuple with one is taken out whole. What the program
+    has frozen (``gc.freeze``) is thawed: a holder among it would not be found."""
+    if gc.get_freeze_count():
+        gc.unfreeze()
     pending: list[Any] = list(kept)
     seen = {id(kept), id(pending), *map(id, kept)}
     is_held = False
